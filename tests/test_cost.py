@@ -69,7 +69,7 @@ def test_the_grid_is_composed_and_what_runs_share_is_counted_once(project: Path)
 
 def test_a_key_that_the_lock_lacks_had_its_default(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (run,) = runs(("marginals", 1.0))
-    monkeypatch.setattr("likeness.preflight.cost.rows_of", lambda project: ("the rows", {}))
+    monkeypatch.setattr("likeness.pipeline.doors.rows_of", lambda project: ("the rows", {}))
     monkeypatch.setattr(Project, "source_digest", lambda self: "the source")
     run.paths.source.parent.mkdir(parents=True, exist_ok=True)
     run.paths.source.write_text('{"hmac": "the source"}')

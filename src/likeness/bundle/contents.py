@@ -47,9 +47,8 @@ def outputs_in(present: Collection[str]) -> Outputs:
 def allowed_name(name: str, names: Collection[str] = ALWAYS) -> bool:
     """Tell whether a bundle that always has some names may hold a file of this one."""
     path = Path(name)
-    return name in names or (
-        path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
-    )
+    is_release = path.parent == Path(RELEASED) and path.suffix == ".safetensors" and path.stem.isidentifier()
+    return name in names or is_release
 
 
 _NO_CAP = {"epsilon": math.inf, "delta": 0.5}  # the ledger of the bundle says the cap

@@ -143,9 +143,8 @@ class Bundle:
     @cached_property
     def schema(self) -> Schema:
         """The public schema, its open columns completed with the released categories."""
-        return complete_schema(
-            self.project.written_schema, [answer for answer in self.answers if answer.receipt.stage == SELECTION_STAGE]
-        )
+        selected = [answer for answer in self.answers if answer.receipt.stage == SELECTION_STAGE]
+        return complete_schema(self.project.written_schema, selected)
 
     @cached_property
     def facts(self) -> Context:
@@ -281,10 +280,12 @@ def files(bundle: Bundle) -> str:
 
 def sums(folder: Path) -> str:
     """Content of SHA256SUMS: each other file of a folder."""
-    names_in = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-    return "".join(
-        f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in names_in if name != names.CHECKSUMS
-    )
+    return "".join(f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in _summed(folder))
+
+
+def _summed(folder: Path) -> list[str]:
+    """The files of a folder but SHA256SUMS."""
+    return sorted({str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {names.CHECKSUMS})
 
 
 def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
@@ -301,12 +302,9 @@ def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
 
 def checksums(bundle: Bundle) -> str:
     """SHA256SUMS agrees with the bytes."""
-    present = sorted(str(path.relative_to(bundle.folder)) for path in bundle.folder.rglob("*") if path.is_file())
-    present.remove(names.CHECKSUMS)
-    lines = bundle.text(names.CHECKSUMS).splitlines(keepends=True)
-    require(
-        [line[64:] for line in lines] == [f"  {name}\n" for name in present], f"{names.CHECKSUMS} lists other files"
-    )
+    present, lines = _summed(bundle.folder), bundle.text(names.CHECKSUMS).splitlines(keepends=True)
+    same = [line[64:] for line in lines] == [f"  {name}\n" for name in present]
+    require(same, f"{names.CHECKSUMS} lists other files")
     for name, line in zip(present, lines, strict=True):
         require(sha256_bytes((bundle.folder / name).read_bytes()) == line[:64], f"{name} was changed")
     return f"{len(present)} files unchanged"

@@ -96,9 +96,8 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
     privacy = account(project)
     if not privacy["private"]:
-        raise ReleaseError(
-            "params.yaml: privacy.epsilon is inf, so the run is NOT PRIVATE. To publish, run with a finite epsilon."
-        )
+        fault = "privacy.epsilon is inf, so the run is NOT PRIVATE"
+        raise ReleaseError(f"params.yaml: {fault}. To publish, run with a finite epsilon.")
     target.parent.mkdir(parents=True, exist_ok=True)
     with naming(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=".bundle") as temporary:
         folder = Path(temporary) / "bundle"

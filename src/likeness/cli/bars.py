@@ -22,8 +22,7 @@ def stage_bars() -> Iterator[StageBar]:
     if not console.is_terminal:
         yield _lines
         return
-    texts = (TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]"))
-    name, note = texts
+    name, note = (TextColumn(f"{{task.{field}}}", markup=False) for field in ("description", "fields[note]"))
     with Progress(name, _Bar(bar_width=30), _Time(), note, console=console) as progress:
 
         @contextmanager

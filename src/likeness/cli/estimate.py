@@ -42,16 +42,14 @@ def estimate(
     """
     if as_csv and as_json:
         raise LikenessError("--csv and --json exclude each other. Give one of them.")
-    options: dict[str, Any] = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling}
-    options |= {"max_cv": max_cv}
+    options = {"statistic": statistic, "quantile": quantile, "level": level, "sampling": sampling, "max_cv": max_cv}
     question = Question.from_columns(filter(None, pieces(columns)), filter(None, pieces(by)), **options)
     with open_bundle(path) as folder:
         published = Published.read(folder)
     schema = published.model.schema
     frame = answer(schema, published.released.values(), question, published.context.num_records)
     if as_json:
-        question_words = {"columns": question.columns, "by": question.by, **options}
-        say_json({"question": question_words, "rows": _records(frame)})
+        say_json({"question": {"columns": question.columns, "by": question.by, **options}, "rows": _records(frame)})
     elif as_csv:
         say(frame.to_csv(lineterminator="\n").rstrip("\n"))
     else:

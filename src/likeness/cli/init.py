@@ -47,6 +47,13 @@ All you write becomes PUBLIC: from a codebook or law, never from the rows. The k
 Then run the same command again, best with --ask: it asks what the sheet leaves open."""
 _DECIMAL = """Semicolons separate the columns of {table}. If numbers have a decimal comma, delete the draft schema,
 and run in the project: likeness init {table} --format decimal=,"""
+_NEXT_STEPS = (
+    "{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
+    "({questions}) is a question to you. Answer from public knowledge, because the schema is published with the "
+    "results.\nparams.yaml now points to it. Answer privacy.population there.{about} Keep the table out of git.\n"
+    "{split}Then: likeness check"
+)
+_SPLIT = "All rows train. To hold some out for tests, set ingest.split.test_fraction.\n"
 
 
 def init(
@@ -120,34 +127,29 @@ def init(
     if table.layout.separator == ";" and "decimal" not in form:
         say(_DECIMAL.format(table=table.location))
     ingest = section_in(read_content(_PARAMS), "ingest")  # readable, or refused
-    now, bound = section_in(ingest, "split"), ingest.get("unit")
-    if person is None and people is None and order is None and isinstance(bound, Mapping):
-        person = next((each for each in table.kinds if each == bound.get("column")), None)
-        if person is not None:
-            say(f"As before, column {person} names people (ingest.unit of params.yaml).")
-    is_kept = person is not None and isinstance(bound, Mapping) and person == bound.get("column")
-    max_rows = ingest["unit"].get("max_rows") if is_kept else None
-    advice = "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
-    about, unit = f" There, {advice}." if table.images is None and not max_rows else "", person
-    if people is not None or order is not None:
+    now, unit, max_rows = section_in(ingest, "split"), None, None
+    if people is not None or order is not None:  # the schema says the unit
         table_options = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
         draft, people = _draft_of_histories(table, people, person, order, table_options)
-        about, unit = "", None  # the schema says it
+        about = ""
     else:
+        person, max_rows = _people_before(table, person, ingest.get("unit"))
         draft, split = _draft_of_table(table, label, person, split, now.get("column"), answers)
+        unit, about = person, "" if table.images is not None or max_rows else f" There, {_advice(person)}."
     if moving := [f"{name} (to {draft[name].upper})" for name in draft if answers and draft[name].kind in _MOVING]:
         say(f"From {answers}: {', '.join(moving)}. Do these dates go on in this table? Then move the bounds.")
-    target = _new_schema(table.name)
+    target = ProjectPaths.schemas / f"{table.name}.yaml"
+    if target.exists():
+        raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
     text = _PARAMS.read_text(encoding="utf-8")
     facts = text, table.location, table.query, target.as_posix(), person, split, table.layout
     settings = partial(draft_params, *facts, people=people, unit=unit, of_records=table.settings)
-    drafted = settings(max_rows if unit is not None else None)  # complete, or refused before the first question
+    drafted = settings(max_rows)  # complete, or refused before the first question
     if columns is not None and not _fill_from_sheet(columns, draft):
         return
     if nullable is not None:
-        draft.nullable = parse_columns(
-            nullable, list(draft), [each for each in draft.able() if not draft[each].is_settled]
-        )
+        able = [each for each in draft.able() if not draft[each].is_settled]
+        draft.nullable = parse_columns(nullable, list(draft), able)
     if private_categories and not (ask and draft.label is None):
         draft.make_private()
     if split is not None:
@@ -155,45 +157,37 @@ def init(
     if ask:
         _complete(Interview(_ask, say, draft, private_categories), target, settings, table.location)
         return
-    all_train = split is None and not now.get("test_fraction")
-    schema = draft.text()
+    schema, all_train = draft.text(), split is None and not now.get("test_fraction")
     _write(target, schema, drafted)
-    say(
-        f"{target}: a draft. Its column names come from the header, and its kinds are guesses. Every '# ?' in it "
-        f"({schema.count('  # ? ')}) is a question to you. Answer from public knowledge, because the schema is "
-        "published with the results.\n"
-        f"params.yaml now points to it. Answer privacy.population there.{about} "
-        "Keep the table out of git.\n"
-        + ("All rows train. To hold some out for tests, set ingest.split.test_fraction.\n" if all_train else "")
-        + "Then: likeness check"
-    )
+    say(_NEXT_STEPS.format(target=target, questions=schema.count("  # ? "), about=about, split=_SPLIT * all_train))
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A source that was opened for its header.
+    """A source that was opened for its header."""
 
-    Attributes:
-        location: as params.yaml writes it.
-        query: of a database.
-        layout: of a file.
-        name: of the table.
-        kinds: the guessed kind of each column.
-        dtypes: words of dtypes by column, where the file says them.
-        database: whether it is a query of one.
-        images: see :meth:`likeness.data.source.formats.SourceFormat.layout`; None: its records are no images.
-        settings: keys of params.yaml that its format asks for.
-    """
-
-    location: str
+    location: str  # as params.yaml writes it
     query: str | None
     layout: FileFormat
-    name: str
-    kinds: dict[str, str]
-    dtypes: dict[str, str]
-    database: bool
-    images: tuple[tuple[int, ...], int] | None
-    settings: Mapping[str, Any]
+    name: str  # of the table
+    kinds: dict[str, str]  # a guess for each column
+    dtypes: dict[str, str]  # words of dtypes by column, where the file says them
+    database: bool  # whether it is a query of one
+    images: tuple[tuple[int, ...], int] | None  # as likeness.data.source.formats.SourceFormat.layout gives it
+    settings: Mapping[str, Any]  # keys of params.yaml that its format asks for
+
+
+def _people_before(table: _Source, person: str | None, unit: Any) -> tuple[str | None, Any]:
+    """The column that names people, by default that of the last table, and the most rows of one if they are known."""
+    bound = unit if isinstance(unit, Mapping) else {}
+    if person is None and bound.get("column") in list(table.kinds):
+        person = bound["column"]
+        say(f"As before, column {person} names people (ingest.unit of params.yaml).")
+    return person, bound.get("max_rows") if person is not None and person == bound.get("column") else None
+
+
+def _advice(person: str | None) -> str:
+    return "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
 
 
 def _draft_of_table(
@@ -201,13 +195,7 @@ def _draft_of_table(
 ) -> tuple[SchemaDraft, str | None]:
     """The draft with the answers of a completed schema, and the column of the split.
 
-    Args:
-        table: the opened source.
-        label: as for init, and so are person, split and answers.
-        person: the column that names people.
-        split: the column that says train or test.
-        earlier_split: that of params.yaml. A person's answer stays where the table has the column.
-        answers: a completed schema.
+    ``earlier_split`` is that of params.yaml. A person's answer stays where the table has the column.
     """
     kinds, shape = table.kinds, None
     if table.images is not None:
@@ -242,8 +230,8 @@ def _draft_of_histories(
     if person is None:
         raise LikenessError("--people and --order need --person. Give the column that names the person in each table.")
     if person == order:
-        fault = f"--person and --order both name '{person}'. Give the column of dates or numbers as --order."
-        raise LikenessError(fault)
+        remedy = "Give the column of dates or numbers as --order."
+        raise LikenessError(f"--person and --order both name '{person}'. {remedy}")
     sources = {"events": events}
     if people is not None:
         is_query = events.database
@@ -293,14 +281,6 @@ def _open_source(source: str, query: str | None, name: str | None, layout: FileF
     return _Source(written, query, layout_of(location, layout), name, *guesses, of_database, None, {})
 
 
-def _new_schema(name: str) -> Path:
-    """Give the path where the schema of a table is written."""
-    target = ProjectPaths.schemas / f"{name}.yaml"
-    if target.exists():
-        raise LikenessError(f"{target} exists and is not overwritten. Give another --name, or delete the file.")
-    return target
-
-
 def _complete(interview: Interview, target: Path, settings: Callable[..., str], source: str) -> None:
     """Ask everything, write a completed schema, point params.yaml to it, and offer to run if nothing is wrong."""
     answers_file = target.with_suffix(".answers.json")
@@ -329,12 +309,8 @@ def _run_interview(interview: Interview, answers_file: Path) -> Completed:
     try:
         return interview.run()
     except typer.Abort:
-        where = (
-            f"Your answers are in {answers_file}. likeness init goes on with the same options."
-            if answers_file.exists()
-            else "Nothing was written."
-        )
-        say(f"\nStopped. {where}", err=True)
+        message = f"Your answers are in {answers_file}. likeness init goes on with the same options."
+        say(f"\nStopped. {message if answers_file.exists() else 'Nothing was written.'}", err=True)
         raise typer.Exit(1) from None
 
 
@@ -369,8 +345,7 @@ def _offer_run(bundle: Path) -> None:
             ledger_init()
         run(bundle=bundle)
         return
-    then = f"likeness run --bundle {bundle}"
-    say(f"Nothing is spent. Then: {'likeness ledger init, ' if first else ''}{then}")
+    say(f"Nothing is spent. Then: {'likeness ledger init, ' if first else ''}likeness run --bundle {bundle}")
 
 
 def _ask(question: str) -> str:

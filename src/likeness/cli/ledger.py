@@ -41,9 +41,8 @@ def ledger_init(if_absent: Annotated[bool, typer.Option(help="Do nothing if a le
     ledger = Ledger.open(home) if exists and if_absent else None
     if ProjectPaths.params.exists() and (ledger or not exists):
         section = read_content(ProjectPaths.params).get("privacy")
-        if (
-            section.get("population") if isinstance(section, dict) else section
-        ) is not None:  # else nothing was released
+        population = section.get("population") if isinstance(section, dict) else section
+        if population is not None:  # else nothing was released
             Project.load().ledger_session.refuse_other(ledger)
     if ledger is not None:
         say(f"ledger at {home.location}")
@@ -161,10 +160,8 @@ def ledger_budget(as_json: JSON = False) -> None:
             f"{budget.uncommitted} reserved but never committed (counted as spent)"
         )
         if budget.selection_delta or budget.spent_delta:
-            say(
-                f"  thresholds of private categories: delta {budget.spent_delta:.6g} spent of the "
-                f"{budget.selection_delta:g} for them"
-            )
+            spent = f"delta {budget.spent_delta:.6g} spent of the {budget.selection_delta:g} for them"
+            say(f"  thresholds of private categories: {spent}")
 
 
 def _budget(ledger: Ledger, name: str) -> dict[str, Any]:
@@ -201,18 +198,16 @@ def ledger_afford(
         _schedule(project, every, years, as_json)
         return
     projects = _grid(project, method or [params.method], epsilon or [params.privacy.epsilon])
-    runs = [run.params for run in projects]
+    runs = [(run.params.method, run.params.privacy.epsilon) for run in projects]
     costs, budget = afford(projects)
     total = Cost.total(costs)
-    grid = [
-        {"method": run.method, "epsilon": run.privacy.epsilon, "rho": cost.rho}
-        for run, cost in zip(runs, costs, strict=True)
-    ]
     if as_json:
+        charged = zip(runs, costs, strict=True)
+        grid = [{"method": name, "epsilon": target, "rho": cost.rho} for (name, target), cost in charged]
         of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": total.rho}
         say_json({**of_runs, "delta_keys": total.delta, **_cap_after(budget, total)})
         return
-    names = [f"{run.method} at epsilon {run.privacy.epsilon:g}" for run in runs]
+    names = [f"{name} at epsilon {target:g}" for name, target in runs]
     if len(runs) > 1:
         for name, cost in zip(names, costs, strict=True):
             say(f"{name}: rho {cost.rho:.6g}")
@@ -223,11 +218,7 @@ def ledger_afford(
 
 
 def _schedule(project: Project, every: str, years: float, as_json: bool) -> None:
-    """Print what the cap allows of a run that is repeated.
-
-    Raises:
-        BudgetError: the cap has no room for all of them.
-    """
+    """Print what the cap allows of a run that is repeated, or refuse it where it has no room for all."""
     require(every in RUNS_A_YEAR, "--every", every, f"one of {', '.join(RUNS_A_YEAR)}")
     require(0 < years <= 100, "--years", years, "a number above 0, at most 100")
     planned = schedule(project, every, years)

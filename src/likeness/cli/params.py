@@ -28,10 +28,8 @@ def params(
 ) -> None:
     """Print settings with their help texts, ready for params.yaml."""
     if section is None:
-        path = ProjectPaths.params
-        values = {**defaults(Params), "method": DEFAULT, DEFAULT: defaults(METHODS[DEFAULT])}
-        if path.exists():
-            values = _settings_of(path)
+        standard = {**defaults(Params), "method": DEFAULT, DEFAULT: defaults(METHODS[DEFAULT])}
+        values = _settings_of(ProjectPaths.params) if ProjectPaths.params.exists() else standard
         typer.echo(with_help(Params, values, known_methods()))
         return
     hints = {name: hint for name, hint in typing.get_type_hints(Params).items() if is_dataclass(hint)}
@@ -57,11 +55,7 @@ def no_option(option: str, names: Iterable[str]) -> str:
 
 
 def _settings_of(path: Path) -> dict[str, Any]:
-    """All settings of a project. What a person has yet to decide is null: who decides looks settings up.
-
-    Raises:
-        ParamsError: a setting is wrong.
-    """
+    """All settings of a project. What a person has yet to decide is null: who decides looks settings up."""
     content, undecided = read_content(path), list[tuple[tuple[str, ...], str]]()
     for names, (key, instead) in _QUESTIONS.items():
         section: Any = content

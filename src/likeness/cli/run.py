@@ -74,8 +74,7 @@ def run(
     write_bundle(Project.load(), bundle)
     checks = verify(bundle)
     if as_json:
-        summary = {**summary_json(paths), "bundle": str(bundle), "checks": [vars(check) for check in checks]}
-        say_json(summary)
+        say_json({**summary_json(paths), "bundle": str(bundle), "checks": [vars(check) for check in checks]})
     else:
         say(f"{summary_text(paths)}\n\n{bundle}: everything that may be published, verified:\n{checks_text(checks)}")
     if give_verdict(checks, as_json) == 1:
@@ -83,11 +82,7 @@ def run(
 
 
 def _reproduce(paths: ProjectPaths, stages: Sequence[str], force: bool) -> None:
-    """Run every stage that is out of date, with a bar for each; messages of stages go to standard error.
-
-    Raises:
-        LikenessError: a stage failed.
-    """
+    """Run every stage that is out of date, with a bar for each; messages of stages go to standard error."""
     ran = 0
     with stage_bars() as bars:
         for stage in stages:

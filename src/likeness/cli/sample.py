@@ -1,8 +1,7 @@
 """``likeness sample``: more rows from what was published."""
 
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -56,11 +55,8 @@ def sample(
             ends = " or ".join(f".{form}" for form in forms if form)
             ends += ", or be a new folder" if "" in forms else ""
             raise LikenessError(f"--out {out} must end in {ends}. Give another name.")
-        draws: Iterable[Mapping[str, Any]] = (
-            [published.tables(rows, seed, conditions)]
-            if replicates is None
-            else published.replicates(rows, seed, conditions, replicates)
-        )
+        drawn = rows, seed, conditions
+        draws = [published.tables(*drawn)] if replicates is None else published.replicates(*drawn, replicates)
         for index, tables in enumerate(draws):
             stem = out.stem if replicates is None else f"{out.stem}_{index}"
             for name, table in tables.items():

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import parse_qsl, urlsplit
 
 from likeness.config.typed import Section, require, setting
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 from likeness.core.files import expand_home
+from likeness.core.remote import split_url
 from likeness.core.text import normal_texts
 
 _DATABASES = ("sqlite", "duckdb", "postgresql+psycopg")
@@ -207,10 +207,8 @@ class Ingest(Section):
     def _check_source(self) -> None:
         """A database's URL has no password, and its query only reads. No error repeats the URL."""
         if self.source.startswith("spark:"):
-            raise ParamsError(
-                "ingest.source: spark:// is no source. Export the table to Parquet, and give that file or folder as "
-                "ingest.source"
-            )
+            remedy = "Export the table to Parquet, and give that file or folder as ingest.source"
+            raise ParamsError(f"ingest.source: spark:// is no source. {remedy}")
         if not self.from_database:
             if self.rows == STAY:
                 raise ParamsError("ingest.rows: stay is for a database: ingest.source is a file. Set ingest.rows: come")
@@ -223,38 +221,27 @@ class Ingest(Section):
                     "logs would keep a password. fsspec takes credentials from the environment, as AWS_ACCESS_KEY_ID."
                 )
             return
-        try:
-            parts = urlsplit(self.source)
-            password, database = parts.password, parts.path.strip("/")
-        except ValueError:
-            password, database, parts = None, "", urlsplit("")
-        secret = {"password", "sslpassword", "passwd"} & {name.lower() for name, _ in parse_qsl(parts.query)}
-        if password is not None or secret:
+        parts, has_password = split_url(self.source)
+        if has_password:
             raise ParamsError(
                 "ingest.source must not hold a password: params.yaml, dvc.lock and logs would keep it. Leave it out. "
                 "Use PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
             )
-        if (
-            parts.scheme not in _DATABASES
-            or database == ""
-            or (parts.scheme != "postgresql+psycopg" and (parts.netloc or parts.query))
-        ):
+        has_server = parts.netloc or parts.query
+        is_postgres = parts.scheme == "postgresql+psycopg"
+        if parts.scheme not in _DATABASES or not parts.path.strip("/") or (has_server and not is_postgres):
             raise ParamsError(
                 "ingest.source must be a file, sqlite:///people.db or duckdb:///people.duckdb (four slashes before an "
                 "absolute path), or postgresql+psycopg://user@host:port/database"
             )
-        if self.rows == STAY and parts.scheme != "postgresql+psycopg":
-            raise ParamsError(
-                f"ingest.rows: stay is for PostgreSQL: the {parts.scheme} file of ingest.source lies on this machine. "
-                "Set ingest.rows: come"
-            )
+        if self.rows == STAY and not is_postgres:
+            fault = f"the {parts.scheme} file of ingest.source lies on this machine"
+            raise ParamsError(f"ingest.rows: stay is for PostgreSQL: {fault}. Set ingest.rows: come")
         queries = {"query": self.query or ""} | ({} if self.people is None else {"people": self.people})
         wrong = next((key for key, query in queries.items() if not _READS.fullmatch(query.strip())), None)
         if wrong is not None:
-            raise ParamsError(
-                f"ingest.{wrong} must be the name of a table, or one SELECT (or WITH ... SELECT) without a semicolon, "
-                "while ingest.source is a database"
-            )
+            rule = "the name of a table, or one SELECT (or WITH ... SELECT) without a semicolon"
+            raise ParamsError(f"ingest.{wrong} must be {rule}, while ingest.source is a database")
         cut = next((key for key, query in queries.items() if _CUT.search(query)), None)
         if cut is not None:
             raise ParamsError(

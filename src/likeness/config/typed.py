@@ -240,9 +240,8 @@ def _convert(value: Any, hint: Any, where: str, default: Any = None, also: str =
     if hint is str and isinstance(value, int | float) and not isinstance(value, bool):
         return str(value)
     if value is None and not also:
-        raise ParamsError(
-            f"{where} is an open question (null). Give a value. `likeness check` lists all such questions."
-        )
+        remedy = "Give a value. `likeness check` lists all such questions."
+        raise ParamsError(f"{where} is an open question (null). {remedy}")
     if not isinstance(value, hint) or (hint is int and isinstance(value, bool)):
         raise ParamsError(f"{where} must be of type {hint.__name__}{also}, got {value!r}")
     return value

@@ -36,13 +36,8 @@ class PrivacyUnit:
         Raises:
             ReleaseError: it holds no unit.
         """
-        whole = isinstance(value, dict) and set(value) == {"column", "max_rows"}
-        if (
-            not whole
-            or not isinstance(value["column"], str)
-            or type(value["max_rows"]) is not int
-            or value["max_rows"] < 1
-        ):
+        whole = isinstance(value, dict) and set(value) == {"column", "max_rows"} and type(value["max_rows"]) is int
+        if not whole or not isinstance(value["column"], str) or value["max_rows"] < 1:
             raise ReleaseError("unit must hold column, a text, and max_rows, a whole number from 1, and nothing else")
         return cls(value["column"], value["max_rows"])
 

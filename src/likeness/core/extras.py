@@ -10,20 +10,13 @@ from likeness.core.errors import MissingPackageError
 
 EXTRAS = {
     "torch": "torch",
-    "dvc": "pipeline",
-    "fastapi": "pipeline",
-    "mlflow": "pipeline",
-    "prefect": "pipeline",
-    "sklearn": "evaluate",
-    "xgboost": "evaluate",
+    **dict.fromkeys(("dvc", "fastapi", "mlflow", "prefect"), "pipeline"),
+    **dict.fromkeys(("sklearn", "xgboost"), "evaluate"),
     "dp_accounting": "verify",
-    "psycopg": "postgres",
-    "sqlglot": "postgres",
+    **dict.fromkeys(("psycopg", "sqlglot"), "postgres"),
     "duckdb": "duckdb",
     "openpyxl": "excel",
-    "aiohttp": "remote",
-    "fsspec": "remote",
-    "s3fs": "remote",
+    **dict.fromkeys(("aiohttp", "fsspec", "s3fs"), "remote"),
 }
 """Packages by the name that Python imports, and the extra that brings each one."""
 

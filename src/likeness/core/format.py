@@ -33,24 +33,14 @@ class Content(dict[str, Any]):
     """A mapping of a JSON file. A key that it lacks is refused in words."""
 
     def __init__(self, value: Mapping[str, Any], where: str) -> None:
-        """Take the keys of a mapping.
-
-        Args:
-            value: the mapping.
-            where: name of the file, for messages.
-        """
+        """Take the keys of a mapping; ``where`` names its file, for messages."""
         super().__init__(value)
         self.where = where
 
     def __missing__(self, key: str) -> Any:
-        """Refuse a file of another version.
-
-        Raises:
-            ArtifactError: always.
-        """
-        raise ArtifactError(
-            f"{self.where}: key '{key}' of format {FORMAT} is missing. Install the Likeness that wrote it."
-        )
+        """Refuse a file of another version."""
+        fault = f"key '{key}' of format {FORMAT} is missing"
+        raise ArtifactError(f"{self.where}: {fault}. Install the Likeness that wrote it.")
 
 
 def json_content(text: str | bytes, where: str) -> Any:

@@ -3,7 +3,7 @@
 import contextlib
 import errno
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from likeness.core.errors import LikenessError
 
@@ -13,6 +13,15 @@ _STORAGE = {
 }  # fmt: skip
 # Faults of a path that a person gives to a command. In a stage they would be a fault of the program.
 _PLACE = {errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR}
+
+
+def refusals_of(action: Callable[[], object], kind: type[LikenessError] = LikenessError) -> list[LikenessError]:
+    """The refusal of an action, if it refuses. Another kind of error passes."""
+    try:
+        action()
+    except kind as error:
+        return [error]
+    return []
 
 
 def place_refusal(error: Exception) -> str | None:

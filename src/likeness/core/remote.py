@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any, TypeVar
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from likeness.core.errors import DataError, LikenessError
 
@@ -60,11 +61,7 @@ class RemotePath:
         return (RemotePath(url, self.source or self.name) for url in listed)
 
     def _answer(self, ask: Callable[[Any, str], T]) -> T:
-        """Ask the file system; any error becomes a DataError without the server's words.
-
-        Raises:
-            DataError: a package is missing, or the server does not give the file.
-        """
+        """Ask the file system; any error becomes a DataError without the server's words."""
         try:
             from fsspec.core import url_to_fs
 
@@ -140,6 +137,17 @@ def _fault(item: Path) -> str:
         return "is neither a file nor a folder"
     above = {parent.resolve() for parent in item.parents}
     return "is a link to a folder that holds it" if item.is_symlink() and item.resolve() in above else ""
+
+
+def split_url(url: str) -> tuple[SplitResult, bool]:
+    """The parts of a URL, empty ones of what is none, and whether it holds a password."""
+    try:
+        parts = urlsplit(url)
+        password = parts.password
+    except ValueError:
+        return urlsplit(""), False
+    names = {name.lower() for name, _ in parse_qsl(parts.query)}
+    return parts, password is not None or bool({"password", "sslpassword", "passwd"} & names)
 
 
 def source_path(root: Path, source: str) -> SourcePath:

@@ -106,8 +106,7 @@ def _escape(sign: "re.Match[str]") -> str:
 
 def fault_of(text: str, most: int = LONGEST) -> str:
     """Say why a text cannot stand in a line that others read, as the end of a sentence; empty where it can."""
-    control = _IN_A_LINE.search(text)
-    if control:
+    if control := _IN_A_LINE.search(text):
         return f"has a text with the control character U+{ord(control[0]):04X}. Write the text without it."
     if len(text) > most:
         return f"has a text of {len(text):,} characters. Write at most {most:,}."

@@ -49,12 +49,7 @@ class Wings(Mapping[str, T]):
     """The offers of core and wings in one group of entry points, by name. A wing is imported when its name is asked."""
 
     def __init__(self, group: str, core: Mapping[str, T]) -> None:
-        """Read no entry point yet.
-
-        Args:
-            group: of the entry points.
-            core: what the core itself offers, by name.
-        """
+        """Read no entry point of the group yet; ``core`` has what the core itself offers, by name."""
         self._group, self._core = group, dict(core)
 
     @cached_property

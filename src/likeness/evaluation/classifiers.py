@@ -31,59 +31,43 @@ Factory = Callable[[int], Any]
 _LIBRARIES = {"xgboost": "xgboost"}  # those of all others are scikit-learn's
 
 
-def _new(estimator: str, **settings: Any) -> Any:
-    """An estimator by the path of its class. Its library is imported when it is needed."""
-    module, _, name = estimator.rpartition(".")
-    return getattr(import_module(module), name)(**settings)
+def _factory(path: str, draws: bool = True, **settings: Any) -> Factory:
+    """The factory of a class, whose library is imported when it is needed. An estimator that draws takes the seed."""
+    module, _, name = path.rpartition(".")
+
+    def make(seed: int) -> Any:
+        return getattr(import_module(module), name)(**settings, **({"random_state": seed} if draws else {}))
+
+    return make
 
 
 CLASSIFIERS: Mapping[str, Factory] = {
-    "logistic_regression": lambda seed: _new(
-        "sklearn.linear_model.LogisticRegression", solver="lbfgs", max_iter=5000, random_state=seed
+    "logistic_regression": _factory("sklearn.linear_model.LogisticRegression", solver="lbfgs", max_iter=5000),
+    "gaussian_naive_bayes": _factory("sklearn.naive_bayes.GaussianNB", draws=False),
+    "bernoulli_naive_bayes": _factory("sklearn.naive_bayes.BernoulliNB", draws=False, binarize=0.5),
+    "linear_svm": _factory("sklearn.svm.LinearSVC", dual=False, max_iter=10000, tol=1e-4),
+    "decision_tree": _factory("sklearn.tree.DecisionTreeClassifier", class_weight="balanced"),
+    "lda": _factory(
+        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis", draws=False, solver="lsqr", shrinkage=0.5, tol=1e-8
     ),
-    "gaussian_naive_bayes": lambda _: _new("sklearn.naive_bayes.GaussianNB"),
-    "bernoulli_naive_bayes": lambda _: _new("sklearn.naive_bayes.BernoulliNB", binarize=0.5),
-    "linear_svm": lambda seed: _new("sklearn.svm.LinearSVC", dual=False, max_iter=10000, tol=1e-4, random_state=seed),
-    "decision_tree": lambda seed: _new(
-        "sklearn.tree.DecisionTreeClassifier", class_weight="balanced", random_state=seed
+    "adaboost": _factory("sklearn.ensemble.AdaBoostClassifier", n_estimators=100, learning_rate=0.7),
+    "bagging": _factory("sklearn.ensemble.BaggingClassifier", max_samples=0.1, n_estimators=20),
+    "random_forest": _factory(
+        "sklearn.ensemble.RandomForestClassifier", n_estimators=100, class_weight="balanced", n_jobs=1
     ),
-    "lda": lambda _: _new(
-        "sklearn.discriminant_analysis.LinearDiscriminantAnalysis", solver="lsqr", shrinkage=0.5, tol=1e-8
-    ),
-    "adaboost": lambda seed: _new(
-        "sklearn.ensemble.AdaBoostClassifier", n_estimators=100, learning_rate=0.7, random_state=seed
-    ),
-    "bagging": lambda seed: _new(
-        "sklearn.ensemble.BaggingClassifier", max_samples=0.1, n_estimators=20, random_state=seed
-    ),
-    "random_forest": lambda seed: _new(
-        "sklearn.ensemble.RandomForestClassifier",
-        n_estimators=100,
-        class_weight="balanced",
-        n_jobs=1,
-        random_state=seed,
-    ),
-    "gradient_boosting": lambda seed: _new(
-        "sklearn.ensemble.GradientBoostingClassifier", subsample=0.1, n_estimators=50, random_state=seed
-    ),
-    "mlp": lambda seed: _new("sklearn.neural_network.MLPClassifier", max_iter=50, random_state=seed),
-    "xgboost": lambda seed: _new(
-        "xgboost.XGBClassifier", colsample_bytree=0.1, n_estimators=50, n_jobs=1, random_state=seed
-    ),
+    "gradient_boosting": _factory("sklearn.ensemble.GradientBoostingClassifier", subsample=0.1, n_estimators=50),
+    "mlp": _factory("sklearn.neural_network.MLPClassifier", max_iter=50),
+    "xgboost": _factory("xgboost.XGBClassifier", colsample_bytree=0.1, n_estimators=50, n_jobs=1),
 }
 """The twelve classifiers, in the order of table 10."""
 
 REGRESSORS: Mapping[str, Factory] = {
-    "ridge": lambda seed: _new("sklearn.linear_model.Ridge", alpha=1.0, random_state=seed),
-    "nearest_neighbors": lambda _: _new("sklearn.neighbors.KNeighborsRegressor", n_neighbors=10),
-    "random_forest": lambda seed: _new(
-        "sklearn.ensemble.RandomForestRegressor", n_estimators=50, min_samples_leaf=5, n_jobs=1, random_state=seed
-    ),
-    "gradient_boosting": lambda seed: _new(
-        "sklearn.ensemble.GradientBoostingRegressor", subsample=0.5, n_estimators=100, random_state=seed
-    ),
-    "mlp": lambda seed: _new("sklearn.neural_network.MLPRegressor", max_iter=50, random_state=seed),
-    "xgboost": lambda seed: _new("xgboost.XGBRegressor", n_estimators=100, n_jobs=1, random_state=seed),
+    "ridge": _factory("sklearn.linear_model.Ridge", alpha=1.0),
+    "nearest_neighbors": _factory("sklearn.neighbors.KNeighborsRegressor", draws=False, n_neighbors=10),
+    "random_forest": _factory("sklearn.ensemble.RandomForestRegressor", n_estimators=50, min_samples_leaf=5, n_jobs=1),
+    "gradient_boosting": _factory("sklearn.ensemble.GradientBoostingRegressor", subsample=0.5, n_estimators=100),
+    "mlp": _factory("sklearn.neural_network.MLPRegressor", max_iter=50),
+    "xgboost": _factory("xgboost.XGBRegressor", n_estimators=100, n_jobs=1),
 }
 """Regressors for a numeric label. The papers have none; settings are common ones."""
 
@@ -123,10 +107,8 @@ def select(
     unknown = [name for name in wanted if name not in registry]
     if unknown or not wanted:
         fault = f"{unknown[0]!r} is not an estimator" if unknown else "the list is empty"
-        raise ParamsError(
-            f"params.yaml: evaluate.classifiers: {fault}. Give some of: {', '.join(registry)}. Or null for "
-            f"{', '.join(default)}."
-        )
+        remedy = f"Give some of: {', '.join(registry)}. Or null for {', '.join(default)}."
+        raise ParamsError(f"params.yaml: evaluate.classifiers: {fault}. {remedy}")
     return {name: factory for name, factory in registry.items() if name in wanted}
 
 

@@ -26,6 +26,8 @@ MOST_MAPPED, MOST_CROSSED, MOST_SHOWN, MOST_GROUPS, MOST_RARE = 60, 3, 10, 12, 2
 RARE = 0.01
 """Share of the training rows below which a category is rare."""
 _MISSING = "(missing)"
+Codes = NDArray[np.int64]
+"""Numbers of cells, shape (rows, columns)."""
 
 
 def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: Schema, bins: int) -> dict[str, Any]:
@@ -41,10 +43,8 @@ def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: 
     codes = {name: cells(table, schema, bins)[0] for name, table in everyone.items()}
     sizes, labels = cells(held_out.head(1), schema, bins)[1], _labels(schema, bins)
     synthetic, real = codes["synthetic"], codes["held_out"]
-    distances = {
-        pair: total_variation(synthetic, real, sizes, pair)
-        for pair in combinations(range(min(len(names), MOST_MAPPED)), 2)
-    }
+    pairs = combinations(range(min(len(names), MOST_MAPPED)), 2)
+    distances = {pair: total_variation(synthetic, real, sizes, pair) for pair in pairs}
     strengths = [cramers_v(codes[name][:, :MOST_MAPPED], sizes[:MOST_MAPPED]) for name in ("held_out", "synthetic")]
     worst = sorted(distances, key=lambda pair: -distances[pair])[:MOST_CROSSED]
     return {
@@ -122,7 +122,7 @@ def _labels(schema: Schema, bins: int) -> list[list[str]]:
     return labels
 
 
-def _shares(codes: Mapping[str, NDArray[np.int64]], labels: list[str], index: int, column: Column) -> dict[str, Any]:
+def _shares(codes: Mapping[str, Codes], labels: list[str], index: int, column: Column) -> dict[str, Any]:
     """The shares of real and synthetic rows in the cells of a column.
 
     Bins that no integer falls in are left out, and so is the cell for missing where no value is.
@@ -153,11 +153,7 @@ def _summary(values: "pd.Series[Any]", column: Column) -> dict[str, Any]:
 
 
 def _crosstab(
-    synthetic: NDArray[np.int64],
-    real: NDArray[np.int64],
-    pair: tuple[int, int],
-    labels: list[list[str]],
-    names: tuple[str, ...],
+    synthetic: Codes, real: Codes, pair: tuple[int, int], labels: list[list[str]], names: tuple[str, ...]
 ) -> dict[str, Any]:
     """Shares of the most frequent cells of two columns, synthetic and real."""
     shapes = [len(labels[index]) for index in pair]
@@ -165,19 +161,18 @@ def _crosstab(
     for table, counts in zip((synthetic, real), joint, strict=True):
         np.add.at(counts, (table[:, pair[0]], table[:, pair[1]]), 1 / len(table))
     both = joint[0] + joint[1]
+    shares = zip(("synthetic", "held_out"), joint, strict=True)
     shown = [np.sort(np.argsort(-both.sum(axis=1 - axis), kind="stable")[:MOST_SHOWN]) for axis in (0, 1)]
     return {
         "columns": [names[index] for index in pair],
         "down": [labels[pair[0]][cell] for cell in shown[0]],
         "across": [labels[pair[1]][cell] for cell in shown[1]],
-        **{
-            name: counts[np.ix_(*shown)].tolist() for name, counts in zip(("synthetic", "held_out"), joint, strict=True)
-        },
+        **{name: counts[np.ix_(*shown)].tolist() for name, counts in shares},
     }
 
 
 def _groups(
-    codes: Mapping[str, NDArray[np.int64]], sizes: list[int], labels: list[list[str]], schema: Schema
+    codes: Mapping[str, Codes], sizes: list[int], labels: list[list[str]], schema: Schema
 ) -> list[dict[str, Any]]:
     """Compare each category of the columns with few: its share, and the mean total variation of other columns in it."""
     rows = []
@@ -199,9 +194,7 @@ def _groups(
     return rows
 
 
-def _rare(
-    codes: Mapping[str, NDArray[np.int64]], labels: list[list[str]], schema: Schema
-) -> list[tuple[str, int, float, float]]:
+def _rare(codes: Mapping[str, Codes], labels: list[list[str]], schema: Schema) -> list[tuple[str, int, float, float]]:
     """Rare categories: their training rows, their share of these, and their share of the synthetic rows."""
     rows = []
     for index, column in enumerate(schema.columns):

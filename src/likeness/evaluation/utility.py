@@ -149,16 +149,13 @@ def classification_scores(truth: Array, predicted: Array, scores: Array) -> dict
 
     num_classes = scores.shape[1]
     hard = np.eye(num_classes)[predicted]
-    if num_classes == 2:
-        f1 = f1_score(truth, predicted, pos_label=1, zero_division=0)
-    else:
-        f1 = f1_score(truth, predicted, average="weighted", zero_division=0)
+    average = "binary" if num_classes == 2 else "weighted"
     return {
         "roc_auc_hard": one_vs_rest(truth, hard, roc_auc_score),
         "roc_auc_score": one_vs_rest(truth, scores, roc_auc_score),
         "average_precision_hard": one_vs_rest(truth, hard, average_precision_score),
         "average_precision_score": one_vs_rest(truth, scores, average_precision_score),
-        "f1": float(f1),
+        "f1": float(f1_score(truth, predicted, average=average, zero_division=0)),
         "accuracy": float(accuracy_score(truth, predicted)),
     }
 
@@ -224,9 +221,8 @@ def train_on_synthetic_test_on_real(
             try:
                 scores = fit_and_score(factory, estimator_seed, train, test, num_classes)
             except Exception as error:  # the text of a library's error may hold values of real rows
-                raise DataError(
-                    f"utility: {name} failed on a table ({type(error).__name__}). Remove it from evaluate.classifiers."
-                ) from None
+                fault = f"{name} failed on a table ({type(error).__name__})"
+                raise DataError(f"utility: {fault}. Remove it from evaluate.classifiers.") from None
             seconds = time.perf_counter() - begun
         if progress is not None:
             progress(name)
@@ -254,10 +250,8 @@ def shuffle_columns(df: pd.DataFrame, seed: int) -> pd.DataFrame:
         df: typed table (n rows).
         seed: public seed; each column has a separate stream, named by the column.
     """
-    columns = {
-        name: df[name].take(rng.public(seed, f"evaluation.shuffle.{name}").permutation(len(df))).set_axis(df.index)
-        for name in df.columns
-    }
+    streams = {name: rng.public(seed, f"evaluation.shuffle.{name}") for name in df.columns}
+    columns = {name: df[name].take(stream.permutation(len(df))).set_axis(df.index) for name, stream in streams.items()}
     return pd.DataFrame(columns, index=df.index, columns=df.columns)
 
 

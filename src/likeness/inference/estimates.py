@@ -29,7 +29,7 @@ share, :math:`y s^2` for a mean with variance :math:`s^2`, and :math:`y q (1 - q
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -105,10 +105,8 @@ class Question:
         if self.statistic in ("mean", "quantile"):
             for name in self.columns:
                 if schema.column(name).is_categorical:
-                    raise ParamsError(
-                        f"columns: '{name}' has categories and no {self.statistic}. Name a column of numbers, or ask "
-                        "for statistic share."
-                    )
+                    remedy = "Name a column of numbers, or ask for statistic share."
+                    raise ParamsError(f"columns: '{name}' has categories and no {self.statistic}. {remedy}")
 
 
 def estimate(
@@ -133,9 +131,8 @@ def estimate(
         ParamsError: the question is none for this schema.
         ReleaseError: the release does not have these cells.
     """
-    rows, releases, total = measurements_about(
-        schema, released, (*question.columns, *question.by), total, question.sampling
-    )
+    names = (*question.columns, *question.by)
+    rows, releases, total = measurements_about(schema, released, names, total, question.sampling)
     question.check(rows)
     return Answers(measurements(rows, releases, total)).frame(question)
 
@@ -188,9 +185,8 @@ class Answers:
         groups = {name: np.ones_like(form) if name in question.columns else form for name, form in cells.items()}
         ratio = self._ratio(cells, groups)
         if question.statistic == "share":
-            return self._estimate_frame(
-                question, Ratio(ratio.x, ratio.y, ratio.noise, (0.0, 1.0, -1.0)), names, (0.0, 1.0), 1.0
-            )
+            shares = replace(ratio, sampling=(0.0, 1.0, -1.0))
+            return self._estimate_frame(question, shares, names, (0.0, 1.0), 1.0)
         records, nothing = max(self.measured.terms.total, 1.0), np.zeros_like(ratio.x)
         noise, sample = (ratio.noise[0], nothing, nothing), (0.0, 1.0, -1 / records)
         most = math.inf if self.measured.terms.total_variance else records
@@ -199,15 +195,13 @@ class Answers:
     def _mean(self, question: Question, column: str) -> "DataFrame":
         """Means of one number in each group."""
         axis, fine = self._axis(question, column)
-        low, middle, high = (
-            self._sum_number(question, column, values, fine)
-            for values in (axis.lows, (axis.lows + axis.highs) / 2, axis.highs)
-        )
+        values_of_cells = axis.lows, (axis.lows + axis.highs) / 2, axis.highs
+        low, middle, high = (self._sum_number(question, column, values, fine) for values in values_of_cells)
         bounds, z, spread = axis.column.bounds, _normal(question.level), np.zeros(())
         if question.sampling:
             squares = self._sum_number(question, column, (axis.lows + axis.highs) ** 2 / 4, fine).estimate
             spread = np.clip(np.nan_to_num(squares - middle.estimate**2), 0, (bounds[1] - bounds[0]) ** 2 / 4)
-        low, middle, high = (Ratio(ratio.x, ratio.y, ratio.noise, (spread, 0.0, 0.0)) for ratio in (low, middle, high))
+        low, middle, high = (replace(ratio, sampling=(spread, 0.0, 0.0)) for ratio in (low, middle, high))
         frame = self._estimate_frame(question, middle, question.by, bounds)
         ends = low.interval(z)[0], high.interval(z)[1]
         error = self._flat(question.by, np.maximum(high.estimate - low.estimate, 0) / 2)
@@ -224,10 +218,8 @@ class Answers:
         below = np.tril(np.ones((count + 1, count)), -1)  # row k: the cells below edge k
         ratio = self._sum_number(question, column, below, fine)
         position = 0 if fine else self.measured.terms.axis_order((column, *question.by)).index(column)
-        # One axis of edges first, then all groups.
-        x, y, xx, xy, yy = (
-            np.moveaxis(array, position, 0).reshape(count + 1, -1) for array in (ratio.x, ratio.y, *ratio.noise)
-        )
+        edges_first = (np.moveaxis(array, position, 0) for array in (ratio.x, ratio.y, *ratio.noise))
+        x, y, xx, xy, yy = (array.reshape(count + 1, -1) for array in edges_first)  # then all groups
         distance, variance = x - q * y, xx - 2 * q * xy + q**2 * yy
         if question.sampling:
             variance = variance + np.maximum(y, 0) * q * (1 - q)
@@ -267,11 +259,7 @@ class Answers:
     def _sum_number(self, question: Question, column: str, values: Floats, fine: bool) -> Ratio:
         """Sums of values over cells of a number that are not missing, and the number of records in these.
 
-        Args:
-            question: its groups.
-            column: the number.
-            values: one a cell, or a row of them for each function.
-            fine: whether the cells are the fine ones.
+        ``values`` has one a cell, or a row of them for each function.
         """
         axis, rows = (self.measured.fine if fine else self.measured.axes)[column], np.atleast_2d(values)
         form = np.zeros((len(rows), axis.size))
@@ -292,21 +280,11 @@ class Answers:
         return Ratio(x, np.broadcast_to(y, x.shape), noise)
 
     def _estimate_frame(
-        self,
-        question: Question,
-        ratio: Ratio,
-        names: Sequence[str],
-        possible: tuple[float, float],
-        total: float | None = None,
+        self, question: Question, ratio: Ratio, names: Sequence[str], possible: tuple[float, float], total: float = 0.0
     ) -> "DataFrame":
-        """Estimates, errors and intervals, in the order of the names.
+        """Estimates, errors and intervals, in the order of the names: those of the columns of the index.
 
-        Args:
-            question: its columns, groups, level and quality.
-            ratio: the estimates.
-            names: of the columns of the index.
-            possible: the smallest and the largest possible number.
-            total: the sum of the cells of a distribution; None: the numbers are no distribution.
+        ``total`` is the sum of the cells of a distribution, at least 1; 0: the numbers are no distribution.
         """
         if not question.sampling:
             ratio = Ratio(ratio.x, ratio.y, ratio.noise)
@@ -315,7 +293,7 @@ class Answers:
         values |= {"sampling_error": ratio.sampling_error} if question.sampling else {}
         values = {key: self._flat(names, numbers) for key, numbers in values.items()}
         estimates = np.clip(values["unbiased"], *possible)
-        if total is not None:
+        if total:
             of_groups = () if question.statistic == "count" else question.by
             groups = math.prod(self.measured.axes[name].size for name in of_groups)
             estimates = nearest_distribution(values["unbiased"].reshape(-1, groups), total).reshape(-1)

@@ -110,9 +110,8 @@ def measurements_about(
     several = bool(prefix) if len(row_sets) > 1 else any(most > 1 for most in rows_of_each)
     releases = [release for release in releases if prefix_of(row_sets, release.receipt.query) == prefix]
     if sampling and several:
-        raise ParamsError(
-            "sampling: rows of one person depend on each other, so they are no random sample. Leave it out."
-        )
+        fault = "rows of one person depend on each other, so they are no random sample"
+        raise ParamsError(f"sampling: {fault}. Leave it out.")
     # Computed columns stand in no release.
     return row_sets[prefix].model_schema, releases, None if prefix else total
 

@@ -65,9 +65,8 @@ class FittedModel:
         axes = {name: Axis.from_column(schema.column(name), cells.get(name)) for name in names}
         size = math.prod(axis.size for axis in axes.values())
         if size > MOST_CELLS:
-            raise ParamsError(
-                f"columns: {', '.join(names)} have {size:,} cells, more than {MOST_CELLS:,}. Name fewer columns."
-            )
+            fault = f"{', '.join(names)} have {size:,} cells, more than {MOST_CELLS:,}"
+            raise ParamsError(f"columns: {fault}. Name fewer columns.")
         listed = [name for name in names if name != label]
         weights = np.array(self.saved.class_weights)
         table = network.table(tuple(cells[name] for name in listed))

@@ -169,9 +169,8 @@ class _Moments:
 
     def vector(self) -> Floats:
         """B."""
-        return np.concatenate(
-            [self._products(name, values, self._outcome, self._y[None])[:, 0] for name, values in self._blocks.items()]
-        )
+        outcome = self._outcome, self._y[None]
+        return np.concatenate([self._products(*block, *outcome)[:, 0] for block in self._blocks.items()])
 
     def squares(self) -> float:
         """The sum of the outcome's squares."""
@@ -215,6 +214,5 @@ def _refuse_singular(matrix: Floats, moments: _Moments, scales: Floats) -> None:
     least = vectors[:, 0] / scales
     error = math.sqrt(max(float(least @ moments.covariance(least, outcome=0.0) @ least), 0.0))
     if values[0] <= max(_LEAST * error, 1e-9 * values[-1]):
-        raise ReleaseError(
-            "columns: noise hides how these columns differ, or two of them say the same. Name fewer columns."
-        )
+        fault = "noise hides how these columns differ, or two of them say the same"
+        raise ReleaseError(f"columns: {fault}. Name fewer columns.")

@@ -94,14 +94,9 @@ class _Dependence:
     def from_products(
         cls, joint: Floats, variance: float, freedom: int, sides: tuple[_Side, _Side], of_records: float
     ) -> "_Dependence":
-        """Build it from the mean products of both features.
+        """Build it from the mean products of both features, with the variance of the noise in each of them.
 
-        Args:
-            joint: the mean products.
-            variance: of the noise in each of them.
-            freedom: how many of them are free.
-            sides: both columns.
-            of_records: variance of the noise in the number of records, over its square.
+        ``of_records`` is the variance of the noise in the number of records, over its square.
         """
         first, second = sides
         squares = [float(side.mean @ side.mean) for side in sides]
@@ -275,16 +270,14 @@ def _dependences(measured: Measurements) -> Iterator[tuple[tuple[str, str], _Dep
             values, variance = terms.interaction(first, second)
             freedom, sides = (values.shape[0] - 1) * (values.shape[1] - 1), (cells[first], cells[second])
             if freedom:
-                candidates.append(
-                    _Dependence.from_products(values / records, variance / records**2, freedom, sides, of_records)
-                )
+                means = values / records, variance / records**2
+                candidates.append(_Dependence.from_products(*means, freedom, sides, of_records))
         if products is not None:
             for name, features in zip((first, second), products.features, strict=True):
                 if name not in scores:
                     scores[name] = _Side.from_shares(features, shares[name], spreads[name])
-            sums, sides = products.sums / records, (scores[first], scores[second])
-            variance = products.variance / records**2
-            candidates.append(_Dependence.from_products(sums, variance, sums.size, sides, of_records))
+            means, sides = (products.sums / records, products.variance / records**2), (scores[first], scores[second])
+            candidates.append(_Dependence.from_products(*means, products.sums.size, sides, of_records))
         if candidates:
             yield (first, second), min(candidates, key=lambda candidate: candidate.detectable)
 

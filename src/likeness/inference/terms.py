@@ -190,8 +190,8 @@ class Terms:
         columns, result = self.axis_order(list(left)), np.zeros(())
         for term in _subsets(columns):
             if term:
-                factors = [self._inner(term, name, left[name], right[name]) for name in columns]
-                result = result + reduce(np.multiply, map(_broadcast_axis, factors, columns, [columns] * len(columns)))
+                factors = {name: self._inner(term, name, left[name], right[name]) for name in columns}
+                result = result + _outer(factors, columns)
         return result + self.total_variance * self._total_growth(left, columns) * self._total_growth(right, columns)
 
     def covariance_of_sums(self, parts: Mapping[tuple[str, ...], Floats]) -> Floats:
@@ -262,14 +262,11 @@ class Terms:
     def _total_growth(self, forms: Forms, columns: tuple[str, ...]) -> Floats:
         """Give the growth of each function with the number of records."""
         means = {name: forms[name].mean(axis=1) for name in columns}
-        result = reduce(np.multiply, [_broadcast_axis(means[name], name, columns) for name in columns], np.ones(()))
+        result = _outer(means, columns)
         for name in columns:
             slope = self._term((name,)).slope
             if slope is not None:
-                factors = {**means, name: forms[name] @ slope}
-                result = result + reduce(
-                    np.multiply, [_broadcast_axis(factors[other], other, columns) for other in columns]
-                )
+                result = result + _outer({**means, name: forms[name] @ slope}, columns)
         return result
 
     def _term(self, columns: tuple[str, ...]) -> _Term:
@@ -337,6 +334,11 @@ def _subsets(columns: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
 def _center(values: Any, axis: int) -> Floats:
     centred: Floats = values - values.mean(axis=axis, keepdims=True)
     return centred
+
+
+def _outer(factors: Mapping[str, Floats], columns: tuple[str, ...]) -> Floats:
+    """The products of one number of each column's vector, one axis a column."""
+    return reduce(np.multiply, [_broadcast_axis(factors[name], name, columns) for name in columns], np.ones(()))
 
 
 def _broadcast_axis(values: Floats, name: str, columns: tuple[str, ...]) -> Floats:

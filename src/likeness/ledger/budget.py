@@ -292,7 +292,6 @@ def budget_on_record(records: Sequence[Record], population: str) -> Budget:
     """
     budget = budget_of(records, population)
     if budget is None:
-        raise LedgerError(
-            f"population '{population}' is not in the ledger. Give a name that `likeness ledger budget` prints."
-        )
+        remedy = "Give a name that `likeness ledger budget` prints."
+        raise LedgerError(f"population '{population}' is not in the ledger. {remedy}")
     return budget

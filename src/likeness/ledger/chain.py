@@ -173,9 +173,7 @@ class Chain:
                     f"{anchor.count} records. Run: likeness ledger recover. Or restore the ledger from a backup: spent "
                     "budget stays spent."
                 )
-            raise LedgerError(
-                f"there is no ledger at {home.location}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
-            )
+            raise LedgerError(_missing(home))
         make_folders(home)
         with lock_chain(home):
             chain = cls.connect(home)
@@ -262,10 +260,8 @@ class Chain:
             except (AttributeError, KeyError, TypeError, ValueError):
                 linked = False
             if not linked:
-                raise LedgerError(
-                    f"{location}: the chain is broken at record {position}. A record was edited or removed. Restore "
-                    "the ledger from a backup."
-                )
+                fault = f"the chain is broken at record {position}. A record was edited or removed"
+                raise LedgerError(f"{location}: {fault}. Restore the ledger from a backup.")
             records.append(record)
         if not records:
             raise LedgerError(f"{location}: the ledger is empty. Restore it from a backup.")
@@ -366,9 +362,7 @@ class Chain:
             LedgerError: the chain has another head, or there is an anchor.
         """
         if not cls.exists(home):
-            raise LedgerError(
-                f"there is no ledger at {home.location}. Run: likeness ledger init (in Python: likeness.Ledger.start())"
-            )
+            raise LedgerError(_missing(home))
         make_folders(home)
         with lock_chain(home):
             if read_anchor(home) is not None:
@@ -376,11 +370,14 @@ class Chain:
             chain = cls.connect(home)
             records = chain.records()
             if head not in {record.digest for record in (records if home.url is not None else records[-1:])}:
-                raise LedgerError(
-                    f"the head of the ledger at {home.location} is not the one given. This ledger is not the newest "
-                    "copy. Restore that one."
-                )
+                fault = f"the head of the ledger at {home.location} is not the one given"
+                raise LedgerError(f"{fault}. This ledger is not the newest copy. Restore that one.")
             chain.write_anchor(records)
+
+
+def _missing(home: Home) -> str:
+    remedy = "likeness ledger init (in Python: likeness.Ledger.start())"
+    return f"there is no ledger at {home.location}. Run: {remedy}"
 
 
 def _moved_from(home: Home, head: Anchor) -> str | None:

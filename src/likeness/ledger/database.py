@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,37 +33,20 @@ from likeness.core.retry import transient
 from likeness.ledger.home import Home
 
 METADATA = MetaData()
-RECORDS = Table(
-    "records",
-    METADATA,
-    Column("seq", Integer, primary_key=True, autoincrement=False),
-    Column("time", Text, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("body", Text, nullable=False),
-    Column("previous", Text, nullable=False),
-    Column("digest", Text, nullable=False),
-)
-VERSIONS = Table(
-    "versions",
-    METADATA,
-    Column("version", Integer, primary_key=True, autoincrement=False),
-    Column("time", Text, nullable=False),
-)
-FIRST_NIGHTS = Table(
-    "first_nights",
-    METADATA,
-    Column("series", Text, primary_key=True),
-    Column("person", Text, primary_key=True),
-    Column("night", Integer, nullable=False),
-)
+
+
+def _table(name: str, keys: Mapping[str, Any], values: Mapping[str, Any]) -> Table:
+    """A table of this database, from the types of its columns: those of the primary key, and the others."""
+    key_columns = [Column(key, kind, primary_key=True, autoincrement=False) for key, kind in keys.items()]
+    return Table(name, METADATA, *key_columns, *(Column(key, kind, nullable=False) for key, kind in values.items()))
+
+
+RECORDS = _table("records", {"seq": Integer}, dict.fromkeys(("time", "kind", "body", "previous", "digest"), Text))
+VERSIONS = _table("versions", {"version": Integer}, {"time": Text})
+FIRST_NIGHTS = _table("first_nights", {"series": Text, "person": Text}, {"night": Integer})
 """Private: when each person of a series came. See :mod:`likeness.ledger.first_nights`."""
 # In PostgreSQL only: with SQLite released bytes are files beside the database.
-RELEASES = Table(
-    "releases",
-    METADATA,
-    Column("key", Text, primary_key=True),
-    Column("data", LargeBinary, nullable=False),
-)
+RELEASES = _table("releases", {"key": Text}, {"data": LargeBinary})
 _PATIENCE = 60  # seconds; an append takes milliseconds, and a writer that holds the lock for a minute hangs
 _APPEND_ONLY = "the ledger is append-only"
 VERSION = 1
@@ -95,9 +78,8 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
             connect_args={"connect_timeout": 10, "application_name": "likeness"},
         )
     except ImportError:
-        raise LedgerError(
-            f"ledger.url: the ledger at {home.location} needs psycopg. Run: pip install 'likeness-dp[postgres]'"
-        ) from None
+        remedy = "Run: pip install 'likeness-dp[postgres]'"
+        raise LedgerError(f"ledger.url: the ledger at {home.location} needs psycopg. {remedy}") from None
 
 
 def is_postgres(connection: Connection) -> bool:
@@ -137,9 +119,8 @@ def holding(home: Home, name: str, seconds: float = -1) -> Iterator[None]:
                 try:
                     # A machine that lost its power does not close its connections.
                     connection.exec_driver_sql("SET tcp_keepalives_idle = 60")
-                    connection.exec_driver_sql(
-                        f"SET lock_timeout = {max(1, round(1000 * seconds)) if seconds >= 0 else 0}"
-                    )
+                    milliseconds = max(1, round(1000 * seconds)) if seconds >= 0 else 0
+                    connection.exec_driver_sql(f"SET lock_timeout = {milliseconds}")
                     connection.exec_driver_sql(f"SELECT pg_advisory_lock({_number(name)})")
                 except OperationalError as error:
                     if getattr(error.orig, "sqlstate", None) == "55P03":
@@ -238,10 +219,8 @@ def check_version(connection: Connection, location: str) -> None:
     """
     version = version_of(connection)
     if version != VERSION:
-        raise LedgerError(
-            f"the ledger at {location} has tables of version {version}. This Likeness reads version {VERSION}. Use the "
-            "Likeness that wrote it."
-        )
+        fault = f"has tables of version {version}. This Likeness reads version {VERSION}"
+        raise LedgerError(f"the ledger at {location} {fault}. Use the Likeness that wrote it.")
 
 
 def create_tables(connection: Connection) -> None:

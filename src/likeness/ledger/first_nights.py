@@ -69,9 +69,8 @@ def cohort_members(chain: Chain, population: str, attempt: str, names: Iterable[
         new = sorted({*hashes.values()} - first.keys())
         if new:  # a night on record is complete: whoever comes later that day belongs to the next one
             first |= dict.fromkeys(new, last + 1)
-            connection.execute(
-                insert(FIRST_NIGHTS), [{"series": name, "person": person, "night": last + 1} for person in new]
-            )
+            rows = [{"series": name, "person": person, "night": last + 1} for person in new]
+            connection.execute(insert(FIRST_NIGHTS), rows)
         cohort = series.next_cohort(moment(records))
     members = frozenset(person for person, hashed in hashes.items() if cohort.first <= first[hashed] <= cohort.last)
     return CohortNight(str(cohort), _digest(first, cohort.last), members)

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from likeness.core.errors import LedgerError
 from likeness.core.files import expand_home, user_folders
+from likeness.core.remote import split_url
 
 
 @dataclass(frozen=True)
@@ -93,18 +94,14 @@ def _default_folders() -> tuple[Path, Path]:
 
 def _check_url(url: str) -> None:
     """Refuse a URL that is not one of PostgreSQL or holds a password. The message never repeats it."""
-    try:
-        parts = urlsplit(url)
-        password, database = parts.password, parts.path.strip("/")
-    except ValueError:
-        password, database = None, ""
+    parts, has_password = split_url(url)
+    database = parts.path.strip("/")
     if not url.startswith("postgresql+psycopg://") or not database or "/" in database:
         raise LedgerError(
             "ledger.url must be postgresql+psycopg://user@host:port/database, or null for SQLite in the ledger's "
             "folder. Correct it in params.yaml or in LIKENESS_LEDGER_URL."
         )
-    secret = {"password", "sslpassword", "passwd"} & {name.lower() for name, _ in parse_qsl(parts.query)}
-    if password is not None or secret:
+    if has_password:
         raise LedgerError(
             "ledger.url must not hold a password: params.yaml, dvc.lock and logs would keep it. Remove it and use "
             "PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."

@@ -189,10 +189,8 @@ class Ledger:
             budget = budget_on_record(records, population)
             part = budget.selection_delta if selection_delta is None else selection_delta
             if not 0 <= part < delta:
-                raise LedgerError(
-                    f"--delta-keys, the part of delta for private categories, must be at least 0 and below delta, "
-                    f"{delta:g}; got {part:g}."
-                )
+                option = "--delta-keys, the part of delta for private categories,"
+                raise LedgerError(f"{option} must be at least 0 and below delta, {delta:g}; got {part:g}.")
             if part < budget.spent_delta:
                 raise LedgerError(
                     f"private categories of '{population}' took {budget.spent_delta:g} of delta already, more than "
@@ -237,9 +235,8 @@ class Ledger:
             check_owner(records, request.population, request.digest, request.rows_digests, self.key)
             budget = budget_of(records, request.population)
             if budget is None or budget.adjacency is not request.adjacency:
-                raise LedgerError(
-                    f"population '{request.population}' is not on record under {request.adjacency}. Run: likeness run"
-                )
+                people = f"population '{request.population}'"
+                raise LedgerError(f"{people} is not on record under {request.adjacency}. Run: likeness run")
             check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
             check_night(records, request, moment(records))
             cohort = Cohort.from_group(request.group)
@@ -333,10 +330,8 @@ class Ledger:
             entries = _records_by_kind(records, key)
             if "commit" in entries:
                 if entries["commit"].body["sha256"] != sha256:
-                    raise LedgerError(
-                        f"release {key[:12]} was committed with other bytes. A second draw is refused. Restore the "
-                        "first file: likeness ledger restore FILE"
-                    )
+                    remedy = "A second draw is refused. Restore the first file: likeness ledger restore FILE"
+                    raise LedgerError(f"release {key[:12]} was committed with other bytes. {remedy}")
                 return entries["commit"]
             if "reserve" not in entries:
                 raise LedgerError(f"release {key[:12]} was never reserved. Run: likeness run")
@@ -396,9 +391,8 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
             return len(Chain.write_first(home, copies).records()), 0
         chain = Chain.connect(home)
         if chain.ledger_id != anchor.ledger_id:
-            raise LedgerError(
-                f"{home.location} is ledger {chain.ledger_id}, and its anchor names {anchor.ledger_id}. Restore that."
-            )
+            names = f"is ledger {chain.ledger_id}, and its anchor names {anchor.ledger_id}"
+            raise LedgerError(f"{home.location} {names}. Restore that.")
         heads = {anchor.head: anchor.count}
         heads |= {head.digest: head.seq for head in witnesses if head.digest and head.ledger_id == chain.ledger_id}
         with database_errors(home), chain.engine.begin() as connection:
@@ -418,12 +412,7 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
 def _check_declared(
     records: Sequence[Record], population: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None
 ) -> None:
-    """Refuse settings that contradict the record, and the cap of a new population that cannot be.
-
-    Raises:
-        PlanError: ε or δ is out of range, of a new population.
-        BudgetError: the settings name another cap, adjacency or unit of privacy.
-    """
+    """Refuse settings that contradict the record, and the cap of a new population that cannot be."""
     cap = cap_of(records, population)
     if cap is None:
         rho_for(epsilon, delta)

@@ -126,16 +126,11 @@ def moment(records: list[Record]) -> str:
     if not records:
         return now
     ahead = (date.fromisoformat(now) - date.fromisoformat(records[-1].time)).days
+    days = f"the clock says {now}, and the ledger's last record is of {records[-1].time}."
     if ahead > _MOST_AHEAD:
-        raise LedgerError(
-            f"the clock says {now}, and the ledger's last record is of {records[-1].time}. Set the clock. If it is "
-            f"right, run: likeness ledger day {now}"
-        )
+        raise LedgerError(f"{days} Set the clock. If it is right, run: likeness ledger day {now}")
     if ahead < -_MOST_BACK:
-        LOG.warning(
-            f"the clock says {now}, and the ledger's last record is of {records[-1].time}. If that day was wrong, run: "
-            f"likeness ledger day {now}"
-        )
+        LOG.warning(f"{days} If that day was wrong, run: likeness ledger day {now}")
     return max(now, records[-1].time)
 
 

@@ -137,10 +137,8 @@ def check_night(records: Sequence[Record], request: Reservation, day: str) -> No
         BudgetError: the night has another cohort, or its rows are on record already.
     """
     if request.group:
-        series, cohort = (
-            Series.from_records(records, request.population, request.attempt),
-            Cohort.from_group(request.group),
-        )
+        series = Series.from_records(records, request.population, request.attempt)
+        cohort = Cohort.from_group(request.group)
         if request.unit is None or cohort is None or not series.allows(cohort, request.digest, day):
             raise BudgetError(
                 f"a night of the series about '{request.population}' is on record, and this release is about other "

@@ -56,9 +56,8 @@ def write_trailer(message: Path, line: str) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True)
     except (FileNotFoundError, subprocess.CalledProcessError):
-        raise LedgerError(
-            f"{message}: git could not write the trailer. Install git, and give the file of a commit message."
-        ) from None
+        remedy = "Install git, and give the file of a commit message."
+        raise LedgerError(f"{message}: git could not write the trailer. {remedy}") from None
 
 
 def read_trailers(text: str, source: str) -> list[Witness]:

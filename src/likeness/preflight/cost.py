@@ -19,6 +19,7 @@ from likeness.config.typed import build
 from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.refusals import refusals_of
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition, costs_on_record
 from likeness.ledger.records import base_attempt
@@ -79,13 +80,7 @@ def new_releases(project: Project, dataset: "Dataset | None") -> dict[str, Cost]
 
 
 def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) -> Iterator[tuple[str, str]]:
-    """Name and key of each query of a run, up to the first one that depends on an answer that is not released yet.
-
-    Args:
-        project: with the settings of the run.
-        rows: whose rows.
-        reserved: keys on record.
-    """
+    """Name and key of each query of a run, up to the first one that depends on an answer that is not released yet."""
     plan, recipe, schema, ledger = project.plan, project.method, project.written_schema, project.ledger
     lost = ledger.lost_keys()
 
@@ -131,11 +126,8 @@ def refusal_ahead(project: Project) -> str:
     if home.url is not None:
         return ""
     budget = _budget(project) if home.database.exists() else _declared_budget(project)
-    try:
-        budget.check(Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries))
-    except BudgetError as error:
-        return str(error)
-    return ""
+    cost = Cost.total(Cost(query.rho, query.delta_keys) for query in project.plan.queries)
+    return "".join(map(str, refusals_of(lambda: budget.check(cost), BudgetError)))
 
 
 def _budget(project: Project) -> Budget:

@@ -107,9 +107,8 @@ def _check_free(project: Project) -> None:
         with lock_chain(home, _SECONDS):
             pass
     except TimeoutError:
-        raise LedgerError(
-            "another process has held it for seconds. Wait, or end that process: the lock ends with it."
-        ) from None
+        remedy = "Wait, or end that process: the lock ends with it."
+        raise LedgerError(f"another process has held it for seconds. {remedy}") from None
 
 
 def _check_other_runs(project: Project) -> None:

@@ -1,7 +1,10 @@
 """Preflight check of the settings of later stages, from public settings alone and before anything is spent."""
 
+from functools import partial
+
 from likeness.config.params import STAY
 from likeness.core.errors import LikenessError, MissingPackageError, ParamsError
+from likeness.core.refusals import refusals_of
 from likeness.evaluation.classifiers import check_installed
 from likeness.methods import METHODS, known_methods
 from likeness.pipeline.project import Project
@@ -31,15 +34,9 @@ def refusals(project: Project) -> list[LikenessError]:
             continue
         if name in private:
             continue
-        try:
-            conditions({name: value}, schema)
-        except ParamsError as error:
-            refused.append(error)
+        refused += refusals_of(partial(conditions, {name: value}, schema), ParamsError)
     if params.evaluate.classifiers is not None and schema.task != "none":
-        try:
-            project.written_model.estimators(params.evaluate)
-        except ParamsError as error:
-            refused.append(error)
+        refused += refusals_of(lambda: project.written_model.estimators(params.evaluate), ParamsError)
     if params.ingest.rows == STAY and method is not None:
         try:
             if reasons := project.backend.later_reasons(project.method.maps):
@@ -49,10 +46,7 @@ def refusals(project: Project) -> list[LikenessError]:
             refused.append(error)
     device = params.train.device
     if method is not None and device not in ("auto", "cpu"):  # which every machine has
-        try:
-            project.method.check_device(device)
-        except ParamsError as error:
-            refused.append(error)
+        refused += refusals_of(lambda: project.method.check_device(device), ParamsError)
     return refused
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import dataclasses
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +14,7 @@ from likeness.config.params import Params
 from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.refusals import refusals_of
 from likeness.core.remote import source_path
 from likeness.core.text import choices
 from likeness.data.private_tables import read_manifest
@@ -55,17 +56,17 @@ def examine(root: Path = Path()) -> Examined:
     if params is None:
         return Examined(None, tuple(faults), ())
     project = Project(root, params)
-    faults += [params_fault(error) for error in _refusals(partial(method_from, params))]
+    faults += [params_fault(error) for error in refusals_of(partial(method_from, params))]
     where, notes = project.schema_file, list[str]()
     try:
         mapping = read_mapping(where)
     except SchemaError as error:
         return Examined(project, (*faults, Fault(where.name, str(error).removeprefix(f"{where}: "))), ())
-    if missing := _refusals(lambda: model_described(mapping, where.name)):
+    if missing := refusals_of(lambda: model_described(mapping, where.name)):
         return Examined(project, (*faults, Fault(where.name, str(missing[0]))), ())
     texts = faults_of(mapping)
     faults += [Fault(where.name, text) for text in texts]
-    faults += [params_fault(error) for error in ([] if texts else _refusals(lambda: project.written_model))]
+    faults += [params_fault(error) for error in ([] if texts else refusals_of(lambda: project.written_model))]
     sections = model_described(mapping).sections
     columns = [column for section in sections.values() for column in columns_of(mapping, section)]
     constant = [name for name, spec in columns if isinstance(spec, Mapping) and _is_constant(spec)]
@@ -79,13 +80,12 @@ def examine(root: Path = Path()) -> Examined:
                 names = [mapping.get("person"), *needed_of(columns_of(mapping, section))]
                 faults += _header_faults(project, key, names)[1]
     if not faults:
-        faults += map(params_fault, _refusals(lambda: project.counts))
+        faults += map(params_fault, refusals_of(lambda: project.counts))
     faults += _ledger_faults(project, notes)
     if not faults:
         schema = project.public_schema
         notes += project.method.hints(schema) if isinstance(schema, Schema) else []
-    old = outdated_files(root) if project.paths.stages.exists() else []
-    if old:
+    if project.paths.stages.exists() and (old := outdated_files(root)):
         notes.append(f"not as in the installed version: {', '.join(old)}. Write them: likeness new . --upgrade")
     return Examined(project, tuple(faults), tuple(notes))
 
@@ -111,7 +111,7 @@ def _fault(text: str) -> Fault:
 def schema_faults(mapping: Any) -> list[str]:
     """Every fault of a schema, from the content of its file."""
     if not isinstance(mapping, Mapping):
-        return [str(error) for error in _refusals(lambda: Schema.from_dict(mapping, "schema"))]
+        return [str(error) for error in refusals_of(lambda: Schema.from_dict(mapping, "schema"))]
     faults = [f"{key} is not a key of a schema.{choices(key, KEYS, 'Keys')}" for key in mapping if key not in KEYS]
     faults += [f"{key} is an open question: {_OPEN[key]}." for key in _OPEN if mapping.get(key) is None]
     if mapping.get("task", "") is None:
@@ -140,7 +140,7 @@ def schema_faults(mapping: Any) -> list[str]:
             good = [column for column in good if "image" not in rest or column["name"] != mapping["label"]]
     if columns:
         rest["columns"] = good
-    spanning = _refusals(lambda: Schema.from_dict(rest, "schema"))
+    spanning = refusals_of(lambda: Schema.from_dict(rest, "schema"))
     return faults + [str(error).removeprefix("schema: ") for error in spanning]
 
 
@@ -168,7 +168,7 @@ def _is_constant(spec: Mapping[str, Any]) -> bool:
 def _column_faults(name: str, spec: Any, error: SchemaError) -> list[str]:
     """Faults of one column: its open questions in one sentence, then every other fault."""
     open_keys = [key for key in _COLUMN_QUESTIONS if isinstance(spec, Mapping) and key in spec and spec[key] is None]
-    open_keys = [key for key in open_keys if key in {key for key, _ in error.faults} or key in ("lower", "upper")]
+    open_keys = [key for key in open_keys if key in ("lower", "upper", *(key for key, _ in error.faults))]
     texts = [text for key, text in error.faults if key not in open_keys]
     if open_keys:
         listed = ", ".join(open_keys[:-1]) + " and " + open_keys[-1] if open_keys[1:] else open_keys[0]
@@ -192,21 +192,20 @@ def _params(paths: ProjectPaths) -> tuple[Params | None, list[Fault]]:
         question = "a name for the PEOPLE in the data. New versions of the data keep it"
         faults.append(_fault(f"privacy.population is an open question: {question}."))
         content = {**content, "privacy": {**privacy, "population": "?"}}
-    ingest = content.get("ingest")
-    if isinstance(ingest, dict) and "source" in ingest and ingest["source"] is None:  # as `likeness new` writes it
+    ingest = content["ingest"] if isinstance(content.get("ingest"), dict) else {}
+    if ingest.get("source", "") is None:  # as `likeness new` writes it
         return None, [*faults, _fault("ingest.source is an open question: the table. Run: likeness init TABLE")]
-    unit = ingest.get("unit") if isinstance(ingest, dict) else None
-    if isinstance(ingest, dict) and isinstance(unit, dict) and unit.get("max_rows") is None:
+    unit = ingest.get("unit")
+    if isinstance(unit, dict) and unit.get("max_rows") is None:
         question = "the most rows of one person that are used. It is public, and the noise grows with it"
         faults.append(_fault(f"ingest.unit.max_rows is an open question: {question}."))
         content = {**content, "ingest": {**ingest, "unit": {**unit, "max_rows": 1}}}
-    kinds = typing.get_type_hints(Params)
-    for name, kind in kinds.items():
+    for name, kind in typing.get_type_hints(Params).items():
         if name in content and dataclasses.is_dataclass(kind):
-            tried = _refusals(partial(build, kind, content[name], name))  # type: ignore[arg-type]
+            tried = refusals_of(partial(build, kind, content[name], name))  # type: ignore[arg-type]
             faults += [_fault(str(error)) for error in tried]
     settings: list[Params] = []
-    last = _refusals(lambda: settings.append(params_from(content)))
+    last = refusals_of(lambda: settings.append(params_from(content)))
     if last and str(last[0]) not in [fault.text for fault in faults]:
         faults.append(_fault(str(last[0])))
     return (settings[0] if settings else None), faults
@@ -242,7 +241,7 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     header, missing = ([], []) if of_images else _header_faults(project, "source", needed)
     if missing and not header:
         return missing
-    faults = [*map(params_fault, _refusals(partial(project.sources.check_order, source))), *missing]
+    faults = [*map(params_fault, refusals_of(partial(project.sources.check_order, source))), *missing]
     if of_images:
         return faults
     split, person = ingest.split.column, None if ingest.unit is None else ingest.unit.column
@@ -283,11 +282,11 @@ def _category_faults(project: Project, columns: Mapping[str, Any], types: Mappin
             continue
         wrong = texts_without_cells(types[name], [text for text in column.categories if text != column.other])
         if wrong:
-            fault = (
-                f"no cell of type {types[name]} gives {', '.join(map(repr, wrong))}, so the source has no such value"
-            )
+            fault = f"no cell of type {types[name]} gives {', '.join(map(repr, wrong))}"
             remedy = "Write whole numbers as 3, true and false as True and False, days as 2024-12-31"
-            faults.append(Fault(project.schema_file.name, f"column '{name}': {fault}. {remedy}."))
+            faults.append(
+                Fault(project.schema_file.name, f"column '{name}': {fault}, so the source has no such value. {remedy}.")
+            )
     return faults
 
 
@@ -303,13 +302,10 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
     if home.url is not None:
         return []
     if not home.database.exists():
-        faults = [_fault(str(error)) for error in _refusals(lambda: project.ledger_session.refuse_other(None))]
-        if faults:
-            return faults
-        notes.append(
-            f"there is no ledger at {home.location} yet. Before the first run on a machine: likeness ledger init"
-        )
-        return []
+        faults = [_fault(str(error)) for error in refusals_of(lambda: project.ledger_session.refuse_other(None))]
+        first = "Before the first run on a machine: likeness ledger init"
+        notes += [] if faults else [f"there is no ledger at {home.location} yet. {first}"]
+        return faults
     params = project.params
     privacy, cap, unit, rho = params.privacy, params.ledger.cap, params.ingest.unit, None
     with contextlib.suppress(LikenessError):  # which is among the faults
@@ -324,7 +320,7 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         if rho is not None:
             project.ledger_session.check_same_request(rho)
 
-    return [_fault(str(error)) for error in _refusals(check) or _refusals(partial(_check_owner, project))]
+    return [_fault(str(error)) for error in refusals_of(check) or refusals_of(partial(_check_owner, project))]
 
 
 def _check_owner(project: Project) -> None:
@@ -337,11 +333,3 @@ def _check_owner(project: Project) -> None:
         return
     if read_json(paths.source).get("hmac") == project.source_digest():
         project.ledger.check_owner(population, manifest["digest"], manifest["rows_digests"])
-
-
-def _refusals(action: Callable[[], Any]) -> list[LikenessError]:
-    try:
-        action()
-    except LikenessError as error:
-        return [error]
-    return []

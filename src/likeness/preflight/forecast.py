@@ -216,10 +216,10 @@ def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None
             changes.append(("half the cells of a number, for coarser numbers", coarser, schema, plan.rho))
         if len(columns) > 3:
             half = {column.name for column in columns[: (len(columns) + 1) // 2]} | {schema.label}
-            columns_of_half = tuple(column for column in schema.columns if column.name in half)
-            changes.append(
-                ("half of the columns", recipe, replace(schema, columns=columns_of_half, rules=()), plan.rho)
+            smaller = replace(
+                schema, columns=tuple(column for column in schema.columns if column.name in half), rules=()
             )
+            changes.append(("half of the columns", recipe, smaller, plan.rho))
         if first.context.layout.num_classes > 1:
             unlabeled = replace(schema, label=None, task="none")
             changes.append(("no label, for a table that predicts it less well", recipe, unlabeled, plan.rho))

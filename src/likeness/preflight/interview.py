@@ -126,11 +126,7 @@ class Interview:
                 self.save(lines)
 
     def _interview(self, lines: Sequence[tuple[str, str]], first: str) -> Completed:
-        """Take the lines, then ask for what is open: the question with the key ``first``, then the others.
-
-        Raises:
-            _Undo: the person goes back.
-        """
+        """Take the lines, then ask for what is open: the question with the key ``first``, then the others."""
         self._draft, self._taken = self.draft, list[tuple[str, str]]()
         self._single: set[str] = set()  # columns with a question of their own
         self._again: str | None = None  # the column that a person goes back to
@@ -222,9 +218,8 @@ class Interview:
         All booleans share one.
         """
         either = self._draft[name].kind == Boolean.name
-        group = [
-            each for each in self._alike(name) if each not in self._single and (either or _stem(each) == _stem(name))
-        ]
+        alike = [each for each in self._alike(name) if either or _stem(each) == _stem(name)]
+        group = [each for each in alike if each not in self._single]
         single = name not in group or not self._draft[name].is_guessed or name == self._draft.label
         return group if not single and len(group) >= _ALIKE else [name]
 
@@ -304,11 +299,7 @@ class Interview:
         self._draft = draft
 
     def _line(self, question: str) -> str:
-        """A typed line; a line that ends in a comma continues in the next, as in a pasted list.
-
-        Raises:
-            SchemaError: it holds a character that cannot stand in a file of one line a column.
-        """
+        """A typed line; a line that ends in a comma continues in the next, as in a pasted list."""
         text = _BREAKS.sub(" ", self.ask(question)).strip()
         while text.endswith(","):
             text += " " + _BREAKS.sub(" ", self.ask("  and: ")).strip()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import LedgerError, LikenessError, ParamsError, SchemaError
+from likeness.core.refusals import refusals_of
 from likeness.core.text import normal_text
 from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft, as_lines
@@ -51,9 +52,7 @@ class MissingInputs:
 
     def add_refusal(self, action: Callable[[], Any]) -> None:
         """Add the refusal of an action, if it refuses."""
-        try:
-            action()
-        except LikenessError as error:
+        for error in refusals_of(action):
             self._wrong(str(error), type(error))
 
     def ledger(self, home: str | None, population: str | None, references: Iterable[LedgerReference] = ()) -> None:
@@ -99,9 +98,8 @@ class MissingInputs:
     def _header(self, content: Mapping[str, Any], frame: "DataFrame | Any") -> None:
         """Add the columns that the frame lacks."""
         if hasattr(frame, "dtypes") and content.get("image") is None:
-            columns = [
-                name for name, spec in columns_of(content) if isinstance(spec, Mapping) and spec.get("kind") != DROP
-            ]
+            specs = columns_of(content)
+            columns = [name for name, spec in specs if isinstance(spec, Mapping) and spec.get("kind") != DROP]
             present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, columns))
             self.add_refusal(lambda: check_names(present, names, "the DataFrame", IN_FRAME))
 
@@ -117,10 +115,6 @@ class MissingInputs:
         """
         if not self.kinds:
             return
-        parts = list(self.sentences)
-        if self.lines:
-            parts.append(
-                "Complete each ? from public knowledge, never from the rows, and run these lines first:\n"
-                + "\n".join(self.lines)
-            )
-        raise (self.kinds.pop() if len(self.kinds) == 1 else ParamsError)("\n".join(parts))
+        first = "Complete each ? from public knowledge, never from the rows, and run these lines first:"
+        text = "\n".join([*self.sentences, *([first, *self.lines] if self.lines else [])])
+        raise (self.kinds.pop() if len(self.kinds) == 1 else ParamsError)(text)

@@ -42,14 +42,13 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
-        content: dict[str, Any] = {
+        return {
             "passed": self.passes,
             "faults": json_value(self.faults),
             "notes": [*self.notes, *self._refusals()],
             "forecast": None if self.forecast is None else {**json_value(self.forecast), "rule": RULE},
             "verdicts": [{"word": word, "text": text} for word, text in _verdicts(self.forecast)],
         }
-        return content
 
     def text(self) -> str:
         """Give the report as text for a person."""
@@ -91,10 +90,8 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
     ]
     most = forecast.rows_of_a_person
     if most > 1:
-        lines.append(
-            f"  up to {most:,} rows of a person: noise is {most:,} times as wide as with one row a person, and needs "
-            f"{most:,} times the records"
-        )
+        wide = f"noise is {most:,} times as wide as with one row a person, and needs {most:,} times the records"
+        lines.append(f"  up to {most:,} rows of a person: {wide}")
     alike: dict[CategoriesForecast, list[str]] = {}  # most often all of them are
     for column in forecast.categories:
         alike.setdefault(replace(column, column=""), []).append(f"'{column.column}'")
@@ -124,12 +121,9 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
     lines += _expected_lines(forecast)
     training = _seconds(forecast.training_seconds, "training")
     evaluation = _seconds(forecast.evaluation_seconds, "evaluation")
-    lines.append(
-        f"  rough, within a factor of two: memory {forecast.memory_bytes / 1e9:.1f} GB, {training}, {evaluation} "
-        "(one core; evaluation two)"
-    )
-    lines.append(f"  rule of thumb, {RULE}")
-    return lines
+    memory = f"memory {forecast.memory_bytes / 1e9:.1f} GB"
+    lines.append(f"  rough, within a factor of two: {memory}, {training}, {evaluation} (one core; evaluation two)")
+    return [*lines, f"  rule of thumb, {RULE}"]
 
 
 def _seconds(seconds: float | None, what: str) -> str:
@@ -147,9 +141,9 @@ def _expected_lines(forecast: Forecast) -> list[str]:
             f"  relations (absolute correlation of ranks, Cramér's V) survive from about {middle} in half "
             f"of {expected.pairs:,} pairs, of {every} in all; hardest: {' and '.join(expected.hardest_pair)}"
         )
+        column, pair = expected.column_distance, expected.pair_distance
         lines.append(
-            f"  noise makes about {expected.column_distance:.2g} of the total variation of a column, and "
-            f"{expected.pair_distance:.2g} of that of a pair"
+            f"  noise makes about {column:.2g} of the total variation of a column, and {pair:.2g} of that of a pair"
         )
         if expected.mean_error is not None:
             lines.append(f"  the mean of a number errs by about {expected.mean_error:.2g} standard deviations")
@@ -187,9 +181,6 @@ def _verdicts(forecast: Forecast | None) -> Sequence[tuple[str, str]]:
         text += f". A relation of strength {RELATION} is lost in {lost:,} of {pairs:,} pairs, as {hardest}"
     elif pairs:
         text += f". A relation of strength {RELATION} survives in all {pairs:,} pairs"
-    below = forecast.delta * rows < 1
-    advice = (
-        "" if below else ". A delta of 1 / records would allow the publication of a whole record: lower privacy.delta"
-    )
-    delta = f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}{advice}"
-    return [(word, text), (OK if below else NOT_ENOUGH, delta)]
+    delta = f"delta {forecast.delta:g} against 1 / records, {1 / rows:.2g}"
+    advice = "A delta of 1 / records would allow the publication of a whole record: lower privacy.delta"
+    return [(word, text), (OK, delta) if forecast.delta * rows < 1 else (NOT_ENOUGH, f"{delta}. {advice}")]

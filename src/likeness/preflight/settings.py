@@ -96,6 +96,5 @@ def check_columns(kinds: Mapping[str, str], **options: str | None) -> None:
     if split is not None and split in (label, person):
         raise SchemaError(f"--split {split} is the label or names people. Give another column.")
     if person is not None and person == label:
-        raise SchemaError(
-            f"--person {person} is the label, but names of people are never released. Give another column."
-        )
+        fault = "is the label, but names of people are never released"
+        raise SchemaError(f"--person {person} {fault}. Give another column.")

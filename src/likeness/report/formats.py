@@ -131,10 +131,8 @@ def _curve_text(iterations: Sequence[float], losses: Sequence[float]) -> str:
     (_, first), (last, final) = points[0], points[-1]
     if last == 0:
         return f"{number(final, 3)}: a closed form, nothing was trained"
-    return (
-        f"from {number(first, 3)} at the first to {number(final, 3)} at the last recorded iteration "
-        f"({number(int(last))})"
-    )
+    end = f"at the last recorded iteration ({number(int(last))})"
+    return f"from {number(first, 3)} at the first to {number(final, 3)} {end}"
 
 
 _TEMPLATES = Path(__file__).parent / "templates"

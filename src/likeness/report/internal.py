@@ -52,10 +52,8 @@ class Comparison:
 
 def compare_tables(real_test: pd.DataFrame, tables: Tables, schema: Schema, settings: Evaluate) -> Comparison:
     """Compare tables: marginals of one to four columns, and L1 of all pairs."""
-    marginals = {
-        name: marginal_table(real_test, table, schema, ORDERS, settings.bins, settings.max_tuples, settings.seed)
-        for name, table in tables.items()
-    }
+    drawn = schema, ORDERS, settings.bins, settings.max_tuples, settings.seed
+    marginals = {name: marginal_table(real_test, table, *drawn) for name, table in tables.items()}
     distances = {}
     for name, rows in marginals.items():
         pairs = rows.query("order == 2")["total_variation"]

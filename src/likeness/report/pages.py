@@ -83,14 +83,11 @@ def render(
     try:
         loss = drawn_loss(losses)
         relations = _relations(privacy.get("relations"), (table or {}).get("names", []))
-        contents = {
-            "what": "What this is",
-            **({"columns": "Columns"} if table else {}),
-            **({"pairs": "Pairs"} if table and relations else {}),
-            **({"rows": "Rows"} if table else {}),
-            **{part["id"]: part["title"] for part in (table or {}).get("parts", [])},
-            **{"account": "Account", "statement": "Statement", "reading": "Words"},
-        }
+        contents = {"what": "What this is"}
+        if table:
+            contents |= {"columns": "Columns", **({"pairs": "Pairs"} if relations else {}), "rows": "Rows"}
+            contents |= {part["id"]: part["title"] for part in table.get("parts", [])}
+        contents |= {"account": "Account", "statement": "Statement", "reading": "Words"}
         return _page(
             "report",
             title=f"Likeness of {privacy['identity']}",
@@ -125,9 +122,8 @@ def render_internal(internal: Internal, name: str) -> str:
     Raises:
         ArtifactError: ``metrics.json`` does not have its sections.
     """
-    return _page(
-        "internal", title=f"INTERNAL, not private: {name}", stamped=False, name=name, **internal_rows(internal)
-    )
+    title = f"INTERNAL, not private: {name}"
+    return _page("internal", title=title, stamped=False, name=name, **internal_rows(internal))
 
 
 def make_internal(paths: ProjectPaths) -> None:
@@ -263,7 +259,6 @@ def _total(shares: Sequence[Any]) -> float | None:
 
 def _ledger_share(lifetime: Mapping[str, Any]) -> float | None:
     """Spent epsilon over its cap, or None where either is infinite."""
-    spent, cap = (
-        math.inf if value is None else float(value) for value in (lifetime["spent_epsilon"], lifetime["cap_epsilon"])
-    )
+    ends = lifetime["spent_epsilon"], lifetime["cap_epsilon"]
+    spent, cap = (math.inf if value is None else float(value) for value in ends)
     return spent / cap if math.isfinite(spent) and math.isfinite(cap) and cap > 0 else None

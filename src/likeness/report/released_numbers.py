@@ -119,12 +119,8 @@ def table_section(
 def preview(table: "DataFrame", schema: Schema, caption: str = "The") -> dict[str, Any]:
     """A few rows, ready to print; ``caption`` begins their title."""
     rows = texts(table, schema)
-    return {
-        "caption": caption,
-        "header": rows[0],
-        "rows": rows[1:],
-        "more_columns": max(0, len(schema.names) - MOST_PREVIEWED),
-    }
+    more = max(0, len(schema.names) - MOST_PREVIEWED)
+    return {"caption": caption, "header": rows[0], "rows": rows[1:], "more_columns": more}
 
 
 def texts(table: "DataFrame", schema: Schema) -> list[list[str]]:
@@ -195,9 +191,8 @@ def expected_error(measured: Measurements, names: tuple[str, ...]) -> float:
 
     It is 1 at most, as of any two tables.
     """
-    return min(
-        1.0, float(cell_errors(measured, names).sum()) / (math.sqrt(2 * math.pi) * max(1.0, measured.terms.total))
-    )
+    scale = math.sqrt(2 * math.pi) * max(1.0, measured.terms.total)
+    return min(1.0, float(cell_errors(measured, names).sum()) / scale)
 
 
 def cell_errors(measured: Measurements, names: tuple[str, ...]) -> NDArray[np.float64]:
@@ -287,7 +282,6 @@ def _numbers(answers: Answers, name: str, table: "DataFrame | None") -> tuple[li
         estimate, low, high, unreliable = next(answers.frame(question)[SHOWN].itertuples(index=False))
         text = "–" if math.isnan(synthetic) else column.type.label(synthetic)
         rows.append((*fact(word, estimate, low, high, bool(unreliable)), text))
-        outside |= (
-            word == "mean" and column.type.numeric_source and not (math.isnan(synthetic) or low <= synthetic <= high)
-        )
+        apart = not (math.isnan(synthetic) or low <= synthetic <= high)
+        outside |= word == "mean" and column.type.numeric_source and apart
     return rows, outside

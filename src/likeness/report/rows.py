@@ -1,6 +1,7 @@
 """The internal page as plain lists of text: the template does no arithmetic."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from likeness.core.errors import ArtifactError
@@ -27,9 +28,8 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
     """
     metrics = internal.metrics
     if not isinstance(metrics.get("scores"), dict) or not isinstance(metrics.get("marginals"), dict):
-        raise ArtifactError(
-            f"{EVALUATION}/metrics.json: scores or marginals are missing. Run `likeness run` to write it."
-        )
+        fault = "scores or marginals are missing"
+        raise ArtifactError(f"{EVALUATION}/metrics.json: {fault}. Run `likeness run` to write it.")
     distances, marginals = metrics.get("distances", {}), metrics["marginals"]
     present = set(internal.scores[0]) if internal.scores else set()
     shown = [(title, [name for name in names if name in present]) for title, names in SCORE_GROUPS]
@@ -39,11 +39,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
         "summary": [_row(label(metric), metrics["scores"], metric) for metric in _common(metrics["scores"])],
         "marginals": [_row(f"{order}-way", marginals, order) for order in _common(marginals)],
         "groups": [
-            {
-                "title": title,
-                "metrics": [label(name) for name in names],
-                "rows": _classifier_rows(internal.scores, names),
-            }
+            {"title": title, "metrics": list(map(label, names)), "rows": _classifier_rows(internal.scores, names)}
             for title, names in shown
             if names
         ],
@@ -69,8 +65,7 @@ def internal_rows(internal: Internal) -> dict[str, Any]:
 def _is_independent(pairs: Sequence[float | None]) -> bool:
     """Tell whether pairs of the synthetic table are hardly nearer to real rows than shuffled ones are.
 
-    Args:
-        pairs: mean total variation of the synthetic, the real and the shuffled rows.
+    ``pairs`` has the mean total variation of the synthetic, the real and the shuffled rows.
     """
     synthetic, real, shuffled = pairs
     if synthetic is None or real is None or shuffled is None:
@@ -81,11 +76,7 @@ def _is_independent(pairs: Sequence[float | None]) -> bool:
 def _details(details: Mapping[str, Any], marginals: Sequence[Mapping[str, str]]) -> dict[str, Any]:
     """Numbers of :mod:`likeness.evaluation.details` as text, those of pairs beside the other tables."""
     names, near = details["mapped"], details["neighbors"]
-    texts: dict[str, Callable[[Any], str]] = {
-        "missing": percent,
-        "center": str,
-        "spread": lambda value: number(value, 3),
-    }
+    texts: dict[str, Callable[[Any], str]] = {"missing": percent, "center": str, "spread": partial(number, digits=3)}
     distances = {(names[first], names[second]): value for first, second, value, *_ in details["pairs"]}
     strengths = {(names[first], names[second]): both for first, second, _, *both in details["pairs"]}
     of_tables = {(row["table"], row["columns"]): row["total_variation"] for row in marginals if row["order"] == "2"}
@@ -171,13 +162,6 @@ def _classifier_rows(rows: Sequence[Mapping[str, str]], metrics: Sequence[str]) 
     cells = {(row["table"], row["classifier"]): row for row in rows}
     names = dict.fromkeys(row["classifier"] for row in rows)
     return [
-        (
-            label(name),
-            [
-                three(cells[table, name].get(metric) if (table, name) in cells else None)
-                for metric in metrics
-                for table in TABLES
-            ],
-        )
+        (label(name), [three(cells.get((table, name), {}).get(metric)) for metric in metrics for table in TABLES])
         for name in names
     ]

@@ -61,16 +61,21 @@ def statement(privacy: dict[str, Any]) -> str:
 
 def _queries(privacy: Mapping[str, Any]) -> list[str]:
     """The table of all queries."""
-    header = (
-        "| query | stage | coordinates | L2 sensitivity | noise σ | σ / sensitivity | share of ρ | ρ | ledger entry |"
-    )
+    header = "query | stage | coordinates | L2 sensitivity | noise σ | σ / sensitivity | share of ρ | ρ | ledger entry"
     rows = [
         f"| {query['query']} | {query['stage']} | {query.get('keys', query['dimension']):,} | "
         f"{number(query['sensitivity'])} | {number(query['noise_scale'])} | {number(query['noise_multiplier'])} | "
         f"{percent(query['share'])} | {number(query['rho'])} | {query['ledger_seq']} |"
         for query in privacy["queries"]
     ]
-    return ["", "## Every query", "", header, "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |", *rows]
+    return [
+        "",
+        "## Every query",
+        "",
+        f"| {header} |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        *rows,
+    ]
 
 
 def _not_covered(privacy: Mapping[str, Any]) -> list[str]:
@@ -176,10 +181,8 @@ def _relations(privacy: Mapping[str, Any]) -> list[str]:
     summary = privacy.get("relations")
     if not summary:
         return []
-    lists = [
-        f"**{word}**, {len(summary[key]):,}: {escape_markdown(pair_names(summary[key]))}"
-        for key, word in VERDICTS.items()
-    ]
+    listed = {word: summary[key] for key, word in VERDICTS.items()}
+    lists = [f"**{word}**, {len(pairs):,}: {escape_markdown(pair_names(pairs))}" for word, pairs in listed.items()]
     others = escape_markdown(pair_names(summary["unknown_pairs"], summary["unknown"]))
     lines = [*lists, f"**unknown**, {summary['unknown']:,}: {others}", *map(escape_markdown, cut_lines(summary))]
     return ["", "## What a reader may believe", "", RELATIONS, "", *(f"- {line}" for line in lines)]

@@ -113,9 +113,8 @@ def compare(real: Any, synthetic: Any, schema: Schema | None = None, bins: int =
     """
     frames = [pandas_frame(table, f"{name}: must be")[0] for name, table in (("real", real), ("synthetic", synthetic))]
     for missing in sorted(set(frames[1].columns) - set(frames[0].columns), key=str) if schema is None else ():
-        raise DataError(
-            f"compare: the real rows have no column '{missing}'. Add it, or drop it from the synthetic ones."
-        )
+        remedy = "Add it, or drop it from the synthetic ones."
+        raise DataError(f"compare: the real rows have no column '{missing}'. {remedy}")
     if schema is None:  # a synthetic table lacks names and ids, which nobody compares
         frames[0] = frames[0][[name for name in frames[0].columns if name in frames[1].columns]]
     if min(map(len, frames)) < 2:
@@ -124,9 +123,8 @@ def compare(real: Any, synthetic: Any, schema: Schema | None = None, bins: int =
         schema = _schema_of(*frames)
         texts = [column.name for column in schema.columns if column.is_categorical]
         frames = [frame.astype({name: "string" for name in texts}) for frame in frames]
-    return ComparedTables(
-        read_frame(frames[0], schema, "real"), read_frame(frames[1], schema, "synthetic"), schema, bins, seed
-    )
+    rows, drawn = (read_frame(frame, schema, name) for frame, name in zip(frames, ("real", "synthetic"), strict=True))
+    return ComparedTables(rows, drawn, schema, bins, seed)
 
 
 def _schema_of(real: pd.DataFrame, synthetic: pd.DataFrame) -> Schema:
@@ -140,23 +138,16 @@ def _schema_of(real: pd.DataFrame, synthetic: pd.DataFrame) -> Schema:
             lower, upper = float(values.min()), float(values.max())
             whole = bool((values % 1 == 0).all())
             bounds = {"lower": lower, "upper": upper if upper > lower else lower + 1}
-            kind = "integer" if whole else "numeric"
-            columns[name] = {
-                "kind": kind,
-                **{key: int(end) if whole else end for key, end in bounds.items()},
-                **nullable,
-            }
+            ends = {key: int(end) if whole else end for key, end in bounds.items()}
+            columns[name] = {"kind": "integer" if whole else "numeric", **ends, **nullable}
             continue
         texts = sorted(values.astype("string").unique())
         if len(texts) > MOST_CATEGORIES:
-            raise DataError(
-                f"compare: column '{name}' has more than {MOST_CATEGORIES:,} different texts. Drop it, or give a "
-                "schema."
-            )
+            fault = f"has more than {MOST_CATEGORIES:,} different texts"
+            raise DataError(f"compare: column '{name}' {fault}. Drop it, or give a schema.")
         columns[name] = {"kind": "categorical", "categories": texts or ["none"], **nullable}
-    return Schema.from_dict(
-        {"name": "compared", "source": "both tables", "task": "none", "columns": columns}, "compare"
-    )
+    content = {"name": "compared", "source": "both tables", "task": "none", "columns": columns}
+    return Schema.from_dict(content, "compare")
 
 
 def _figure(column: Mapping[str, Any]) -> Figure:

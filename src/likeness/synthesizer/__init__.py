@@ -155,9 +155,8 @@ class Synthesizer(Estimates):
         with errors_in_words():
             if replicates is None:
                 return self._fitted.sample(n, where, seed)  # type: ignore[no-any-return]
-            return self._fitted.replicates(
-                check_whole_number("replicates", replicates, least=2), n, where, seed, self.params()
-            )
+            count = check_whole_number("replicates", replicates, least=2)
+            return self._fitted.replicates(count, n, where, seed, self.params())
 
     def save(self, path: str | Path) -> None:
         """Write generator, released statistics, schema, plan, statement and parameters into a new folder.

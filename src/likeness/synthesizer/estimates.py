@@ -252,9 +252,8 @@ def running_total(
         frames.append(estimate(published.model.schema, published.released.values(), question, None))
         night = cohort.first - 1
     if not all(frame.index.equals(frames[0].index) for frame in frames):
-        raise ReleaseError(
-            "the runs count in different cells, so that counts do not add up. Ask for columns of categories."
-        )
+        fault = "the runs count in different cells, so that counts do not add up"
+        raise ReleaseError(f"{fault}. Ask for columns of categories.")
     total = frames[0][["unbiased", "noise_error"]].copy()
     total["unbiased"] = sum(frame["unbiased"] for frame in frames)
     total["noise_error"] = np.sqrt(sum(frame["noise_error"] ** 2 for frame in frames))

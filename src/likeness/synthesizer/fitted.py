@@ -67,9 +67,8 @@ class Fitted:
     @cached_property
     def schema(self) -> Schema:
         """The schema of a row a record, with released categories."""
-        return complete_schema(
-            self.written.records, [release for release in self.released.values() if release.receipt.stage == STAGE]
-        )
+        selected = [release for release in self.released.values() if release.receipt.stage == STAGE]
+        return complete_schema(self.written.records, selected)
 
     @cached_property
     def model(self) -> DataModel:

@@ -164,9 +164,8 @@ def _unit(parameters: Parameters) -> dict[str, Any] | None:
         require((column, most) == (None, None), "unit_column", column, "left out: the schema of histories says it")
         column, most = unit.column, unit.max_rows
     if (column is None) is not (most is None):
-        raise ParamsError(
-            "unit_column and max_rows go together. Give both if a person may have several rows, else neither."
-        )
+        remedy = "Give both if a person may have several rows, else neither."
+        raise ParamsError(f"unit_column and max_rows go together. {remedy}")
     return None if column is None else {"column": column, "max_rows": json_value(most)}
 
 
@@ -186,9 +185,8 @@ def refuse_faults(parameters: Parameters, frame: Any = None) -> None:
     """
     first, schema = MissingInputs(), parameters.schema
     account = getattr(parameters, "privacy_", None)  # of an earlier fit, here or where it was saved
-    references = (
-        [] if account is None else [LedgerReference("this synthesizer", account["identity"], account["ledger"]["id"])]
-    )
+    identities = [] if account is None else [(account["identity"], account["ledger"]["id"])]
+    references = [LedgerReference("this synthesizer", *each) for each in identities]
     first.ledger(_home(parameters), parameters.population, references)
     if parameters.population is None:
         first.question("synthesizer.population", "a name for the PEOPLE in the data; new versions of it keep it")
@@ -229,9 +227,5 @@ def schema_of(parameters: Parameters) -> PublicSchema:
 
 def from_plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters from JSON: the cap is a pair, and epsilon a number."""
-    cap = params["cap"]
-    return {
-        **params,
-        "epsilon": float(params["epsilon"]),
-        "cap": None if cap is None else tuple(float(value) for value in cap),
-    }
+    cap = None if params["cap"] is None else tuple(map(float, params["cap"]))
+    return {**params, "epsilon": float(params["epsilon"]), "cap": cap}

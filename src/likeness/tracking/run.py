@@ -96,10 +96,7 @@ def public_metrics(privacy: dict[str, Any], endings: Mapping[str, str], paths: P
     stages = locked_stages(paths)
     public = [stage for stage, how in endings.items() if how == "ran" and not _saw_private(stages[stage])]
     return {
-        "epsilon": float(total["epsilon"]),
-        "epsilon_rdp": float(total["epsilon_rdp"]),
-        "delta": float(total["delta"]),
-        "rho": float(total["rho"]),
+        **{name: float(total[name]) for name in ("epsilon", "epsilon_rdp", "delta", "rho")},
         "lifetime_epsilon": float(lifetime["spent_epsilon"]),
         **{f"seconds.{stage}": float(read_json(paths.markers / f"{stage}.json")["seconds"]) for stage in public},
     }
@@ -149,9 +146,8 @@ def run_witnesses(project: Project) -> list[Witness]:
             if not token:
                 break
     except MlflowException as error:
-        raise LikenessError(
-            f"MLflow cannot use {_hide_password(uri)} ({type(error).__name__}). Check tracking.uri."
-        ) from None
+        fault = f"MLflow cannot use {_hide_password(uri)} ({type(error).__name__})"
+        raise LikenessError(f"{fault}. Check tracking.uri.") from None
     return witnesses
 
 
@@ -243,10 +239,8 @@ def _log_results(client: "MlflowClient", run: str, now: int, paths: ProjectPaths
 
 def _outputs(paths: ProjectPaths) -> dict[str, dict[str, str]]:
     """Digest of every output by stage; for comparison only, never logged."""
-    return {
-        name: {out["path"]: str(out.get("md5")) for out in stage.get("outs", [])}
-        for name, stage in locked_stages(paths).items()
-    }
+    outputs = {name: stage.get("outs", []) for name, stage in locked_stages(paths).items()}
+    return {name: {out["path"]: str(out.get("md5")) for out in outs} for name, outs in outputs.items()}
 
 
 def _stage_ends(paths: ProjectPaths) -> dict[str, float]:

@@ -75,9 +75,8 @@ def verify(
     for name in trusted:
         check_allowed("trusted", name, plugins.installed_names())
     if ProjectPaths(path).params.exists():
-        raise ArtifactError(
-            f"{excerpt(path)} is a project, no bundle. Run `likeness bundle FILE.zip` there, and verify FILE.zip."
-        )
+        remedy = "Run `likeness bundle FILE.zip` there, and verify FILE.zip."
+        raise ArtifactError(f"{excerpt(path)} is a project, no bundle. {remedy}")
     with open_bundle(path) as folder:
         done, reason = process.checks_within(folder, retrain, most_minutes, trusted)
     verdict = {check.name: check for check in done}

@@ -89,14 +89,10 @@ def _epsilon_from_autodp(receipts: Sequence[Receipt], delta: float) -> Opinion:
 def epsilon(bundle: Bundle) -> str:
     """ε of all receipts by dp-accounting, else by autodp: the smaller one of exact Gaussians and Rényi orders."""
     privacy = bundle.json(names.PRIVACY)
-    total, delta = privacy["total"], float(privacy["total"]["delta"])
-    require(
-        delta == float(privacy["target"]["delta"]), f"{names.PRIVACY}: the account is at another delta than the target"
-    )
+    total, target, delta = privacy["total"], privacy["target"], float(privacy["total"]["delta"])
+    require(delta == float(target["delta"]), f"{names.PRIVACY}: the account is at another delta than the target")
     claim = float(total["epsilon"])
-    require(
-        claim <= float(privacy["target"]["epsilon"]) * (1 + _EXACT), f"{names.PRIVACY}: the claim exceeds the target"
-    )
+    require(claim <= float(target["epsilon"]) * (1 + _EXACT), f"{names.PRIVACY}: the claim exceeds the target")
     receipts = [released.receipt for released in bundle.released_files.values()]
     require(all(0 < receipt.noise_multiplier < math.inf for receipt in receipts), "a release has no noise")
     selection = math.fsum(receipt.delta_keys for receipt in receipts)
@@ -145,10 +141,8 @@ def account(bundle: Bundle) -> str:
         privacy.get("relations"),  # the check of the generator computes them
     ).to_json()
     software = privacy["software"]
-    is_known = set(software) == {*SOFTWARE, "likeness"} and all(
-        re.fullmatch(VERSION, str(text)) for text in software.values()
-    )
-    require(is_known, "the account names unknown software")
+    versions = all(re.fullmatch(VERSION, str(text)) for text in software.values())
+    require(set(software) == {*SOFTWARE, "likeness"} and versions, "the account names unknown software")
     expected = json.loads(json_text({**again, "software": software}))
     different = _first_difference(expected, privacy, names.PRIVACY)
     require(different is None, f"{different} is not what receipts, settings and ledger give")
@@ -213,10 +207,8 @@ def plan(bundle: Bundle) -> str:
     exact = rounded and all(math.isclose(*pair, rel_tol=_LAST_DIGITS) for pair in costs)
     require(spelled[0] == spelled[1] and exact, f"{names.PLAN_FILE} has numbers of another form than Likeness writes")
     answered = sorted(answer.receipt.query for answer in released.values())
-    require(
-        answered == sorted(query.query for query in plan.queries),
-        f"{names.PLAN_FILE} has other queries than the releases",
-    )
+    same_queries = answered == sorted(query.query for query in plan.queries)
+    require(same_queries, f"{names.PLAN_FILE} has other queries than the releases")
     rows = {(answer.receipt.digest, answer.receipt.group) for answer in released.values()}
     require(len(rows) == 1, "the releases are of different rows")
     queries = queries_of(bundle.project, plan, bundle.row_sets, bundle.auxiliary)
@@ -281,10 +273,8 @@ def lifetime(bundle: Bundle) -> str:
         require(record["identity"] != identity, f"record {number} is about this population, and is hidden")
         others[record["identity"]] = None
     if hidden:
-        raise Untestable(
-            f"by the word of the bundler, {hidden} records of the ledger are about others. Ask for a bundle that "
-            "names them: likeness bundle --open-others"
-        )
+        remedy = "Ask for a bundle that names them: likeness bundle --open-others"
+        raise Untestable(f"by the word of the bundler, {hidden} records of the ledger are about others. {remedy}")
     alike = [ascii(other) for other in others if _may_be(_plain(other), _plain(identity))]
     if alike:
         raise Untestable(f"records are about {', '.join(alike)}. Nobody can compute whether these are other people")

@@ -126,9 +126,8 @@ def _check_body(kind: str, body: dict[str, Any], number: int) -> None:
     """Refuse keys and values that Likeness does not write."""
     require(kind in _BODIES, f"record {number} is of an unknown kind")
     always, sometimes = _BODIES[kind]
-    require(
-        always | _SALTS <= set(body) <= always | sometimes | _SALTS, f"record {number} has unknown keys, or lacks some"
-    )
+    listed = always | _SALTS <= set(body) <= always | sometimes | _SALTS
+    require(listed, f"record {number} has unknown keys, or lacks some")
     reserved = {"genesis": ("format",), "reserve": ("group", "backend")}
     check_known(body, reserved.get(kind, ()), f"record {number}", Wrong)
     tables = body.get("rows_digests", [])
@@ -189,12 +188,10 @@ def entries(bundle: Bundle) -> str:
 
 def _check_published(bundle: Bundle) -> None:
     """The ledger has the files of the bundle, made from exactly these releases."""
-    digests = {
-        name: sha256_bytes((bundle.folder / name).read_bytes()) for name in names.recorded_files(bundle.project.outputs)
-    }
+    files = names.recorded_files(bundle.project.outputs)
     published = {
         "identity": bundle.params.privacy.population,
-        "files": digests,
+        "files": {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in files},
         "releases": sorted(answer.receipt.key for answer in bundle.answers),
     }
     records = [record.body for record in bundle.records if record.kind == "published"]
@@ -226,42 +223,23 @@ def costs(bundle: Bundle) -> str:
 
 @dataclass
 class _Spending:
-    """The records about some people up to one of them.
-
-    Attributes:
-        population: the people.
-        ledger_id: id of the ledger.
-        budget: under the cap in force; None before the first cap.
-        composed: costs of all reservations together.
-        series: nights on record, by attempt.
-        reserved: reservations by key.
-        files: SHA-256 of committed files.
-        committed: keys with a commit.
-        lost: keys that a person gave up.
-        error: discretization errors of all releases together.
-        recovered: number of costs that were recovered.
-        unknown: reservations whose cost this version cannot compute.
-    """
+    """The records about some people up to one of them."""
 
     population: str
     ledger_id: str
-    budget: Budget | None = None
-    composed: Composition = field(default_factory=Composition)
-    series: dict[str, Series] = field(default_factory=dict)
-    reserved: dict[str, Record] = field(default_factory=dict)
-    files: set[str] = field(default_factory=set)
-    committed: set[str] = field(default_factory=set)
-    lost: set[str] = field(default_factory=set)
-    error: float = 0.0
-    recovered: int = 0
-    unknown: list[str] = field(default_factory=list)
+    budget: Budget | None = None  # under the cap in force; None before the first cap
+    composed: Composition = field(default_factory=Composition)  # of all reservations
+    series: dict[str, Series] = field(default_factory=dict)  # nights on record, by attempt
+    reserved: dict[str, Record] = field(default_factory=dict)  # by key
+    files: set[str] = field(default_factory=set)  # SHA-256 of those that are committed
+    committed: set[str] = field(default_factory=set)  # keys
+    lost: set[str] = field(default_factory=set)  # keys that a person gave up
+    error: float = 0.0  # discretization errors of all releases together
+    recovered: int = 0  # number of costs
+    unknown: list[str] = field(default_factory=list)  # reservations whose cost this version cannot compute
 
     def add(self, record: Record) -> None:
-        """Take the next record.
-
-        Raises:
-            Wrong: no ledger of Likeness has such a record at this place.
-        """
+        """Take the next record; one that no ledger of Likeness has at this place is wrong."""
         name, body = f"record {record.seq}", record.body
         if record.kind == DAY:
             return
@@ -299,9 +277,8 @@ class _Spending:
         same = before is None or (before.adjacency, before.person) == (adjacency, person)
         require(same, f"{name} has another adjacency or unit of privacy than the cap before")
         require(spent.delta <= keys * (1 + _EXACT), f"{name} leaves partition selection less of delta than it took")
-        self.budget = Budget(
-            self.population, adjacency, epsilon, delta, spent.rho, 0, person, keys, spent_delta=spent.delta
-        )
+        cap = self.population, adjacency, epsilon, delta
+        self.budget = Budget(*cap, spent.rho, 0, person, keys, spent.delta)
 
     def _recover(self, name: str, body: Mapping[str, Any]) -> None:
         """Take the cost of lost records by the word of the ledger's keeper. It allows nothing, and exceeds any cap."""

@@ -78,10 +78,8 @@ def generator(bundle: Bundle) -> str:
         spec = _blueprint(bundle, rows, saved).spec()
         require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
         where = saved.provenance["environment"]
-        require(
-            _is_origin(where, _trainers(bundle.params.method, saved)),
-            "the generator has an origin that is not a machine",
-        )
+        is_origin = _is_origin(where, _trainers(bundle.params.method, saved))
+        require(is_origin, "the generator has an origin that is not a machine")
         device = where["device"] if "torch" in where else bundle.params.train.device
         same = bundle.params.train.device in ("auto", device)
         require(same, f"the generator was trained on another device than {names.SETTINGS} asks for")
@@ -147,18 +145,13 @@ def training(bundle: Bundle) -> str:
 
 
 def _refuse_elsewhere(method: "Method", where: Mapping[str, Any]) -> None:
-    """Say that a training cannot be made again here.
-
-    Raises:
-        Untestable: this machine lacks the device.
-    """
+    """Say that a training cannot be made again here, because this machine lacks the device."""
     try:
         if where["device"] != "cpu":
             method.check_device(where["device"])
     except ParamsError:
-        raise Untestable(
-            f"not done: the generator was trained on {_machine(where)}. This machine has no such"
-        ) from None
+        machine = _machine(where)
+        raise Untestable(f"not done: the generator was trained on {machine}. This machine has no such") from None
 
 
 def _work(bundle: Bundle) -> tuple[float, str]:
@@ -167,9 +160,8 @@ def _work(bundle: Bundle) -> tuple[float, str]:
     train: Any = vars(recipe)["train"]
     coordinates = {answer.receipt.query: answer.lattice.size for answer in bundle.answers}
     for rows in bundle.row_sets:
-        sizes = {
-            name.removeprefix(rows.prefix): size for name, size in coordinates.items() if name.startswith(rows.prefix)
-        }
+        ours = [name for name in coordinates if name.startswith(rows.prefix)]
+        sizes = {name.removeprefix(rows.prefix): coordinates[name] for name in ours}
         seconds += training_seconds(recipe, rows.context, sizes) or 0.0
     listed = "".join(f"{name} {value:,}, " for name, value in _sizes(asdict(train)))
     return seconds / 60, f"{listed}about {max(1, seconds / 60):,.0f} min on one core"
@@ -187,23 +179,20 @@ def _sizes(train: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
 def _trained_again(saved: "SavedGenerator", again: "SavedGenerator") -> int:
     """The number of weights of a generator that equals another to the bit.
 
-    Raises:
-        Wrong: it draws unrelated rows, and was trained on a machine like this one.
-        Untestable: it has other weights.
+    Other weights leave the check undone. They are wrong if they draw unrelated rows, on a machine like this one.
     """
-    where = saved.provenance["environment"]
+    where, present = saved.provenance["environment"], again.provenance["environment"]
     stated, computed = saved.network.arrays(), again.network.arrays()
-    require(set(where) == set(again.provenance["environment"]), "the generator names another trainer than its method's")
+    require(set(where) == set(present), "the generator names another trainer than its method's")
     if all(stated[name].tobytes() == array.tobytes() for name, array in computed.items()):  # minus zero is not zero
         return sum(array.size for array in computed.values())
     drawn, same, other = (each.draw(_ROWS, seed)[0] for each, seed in ((saved, 0), (again, 0), (again, 1)))
     distance, chance = (abs(rows - same).mean() for rows in (drawn, other))
-    alike = distance < _CHANCE * chance or where != again.provenance["environment"]
+    alike = distance < _CHANCE * chance or where != present
     require(alike, "the generator draws other rows than the one trained here")
-    raise Untestable(
-        f"trained again: other weights. The generator was trained on {_machine(where)}; here is "
-        f"{_machine(again.provenance['environment'])}. Processors round differently: run the check on one like that"
-    )
+    machines = f"The generator was trained on {_machine(where)}; here is {_machine(present)}"
+    remedy = "Processors round differently: run the check on one like that"
+    raise Untestable(f"trained again: other weights. {machines}. {remedy}")
 
 
 def _machine(where: Mapping[str, Any]) -> str:
@@ -233,9 +222,8 @@ def table(bundle: Bundle) -> str:
             for path, digest in privacy["outputs"].items()
             if Path(path).suffix != ".parquet" and Path(path).stem in (stem, "spec", "weights")
         }
-        plain, parquet = (
-            (bundle.folder / name).read_bytes() for name in (_plain_name(bundle, stem), f"{stem}.parquet")
-        )
+        plain = (bundle.folder / _plain_name(bundle, stem)).read_bytes()
+        parquet = (bundle.folder / f"{stem}.parquet").read_bytes()
         if plain == _plain(bundle, stem, again) and parquet == parquet_bytes(again, files, sample_request(sample)):
             continue
         different += _count_rounded_cells(bundle, stem, again, files)
@@ -265,17 +253,7 @@ def _plain(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
 
 
 def _count_rounded_cells(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
-    """Number of cells of a table that differ from the draw by rounding.
-
-    Args:
-        bundle: the bundle.
-        stem: name of the table.
-        drawn: the table drawn again.
-        files: of its lineage.
-
-    Raises:
-        Wrong: the two files hold different tables, or rounding does not explain a difference.
-    """
+    """Number of cells of a table that differ from the draw by rounding. ``files`` are those of its lineage."""
     schema, name = bundle.model.tables[stem], f"{stem}.parquet"
     stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
     plain = (bundle.folder / _plain_name(bundle, stem)).read_bytes()
@@ -331,11 +309,7 @@ def _lineage(file: "ParquetFile", name: str) -> dict[bytes, Any]:
 
 
 def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", name: str) -> int:
-    """Number of cells that differ by rounding: numbers in their last digits, few categories to a neighbor.
-
-    Raises:
-        Wrong: rounding does not explain a difference.
-    """
+    """Number of cells that differ by rounding: numbers in their last digits, few categories to a neighbor."""
     if column.is_categorical:
         if list(stated.cat.categories) != list(again.cat.categories):
             raise Wrong(f"{name}: column '{column.name}' has other categories than the schema")

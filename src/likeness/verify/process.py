@@ -80,6 +80,5 @@ def _bound_memory() -> None:
     if most < math.inf and find_spec("resource") is not None:
         limits = import_module("resource")
         _, hard = limits.getrlimit(limits.RLIMIT_DATA)
-        limits.setrlimit(
-            limits.RLIMIT_DATA, (int(most) if hard == limits.RLIM_INFINITY else min(int(most), hard), hard)
-        )
+        soft = int(most) if hard == limits.RLIM_INFINITY else min(int(most), hard)
+        limits.setrlimit(limits.RLIMIT_DATA, (soft, hard))

@@ -12,7 +12,7 @@ from likeness.config.params import MOST_ROWS
 from likeness.core.bounds import rows_per_unit
 from likeness.core.hashing import canonical_json
 from likeness.core.text import normal_text
-from likeness.features.base import CellMap, FeatureMap
+from likeness.features.base import CellMap
 from likeness.methods.maps import from_spec
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
@@ -97,9 +97,6 @@ def _check_selection(name: str, receipt: Receipt) -> None:
     """Check a partition selection: sensitivity, noise and threshold.
 
     The formulas come from the receipt, and are not those that chose the threshold.
-
-    Raises:
-        Wrong: one of them does not hold.
     """
     spec = dict(receipt.feature)
     require(set(spec) == _FIELDS and spec["map"] == KEYS and spec["terms"] == "each_record", f"{name}: another map")
@@ -194,15 +191,6 @@ _SIZES = ("cells", "channels", "code", "dimension", "levels", "num_categorical",
 _MOST_DRAWN = 1 << 31  # numbers
 
 
-def _clusters(receipt: Receipt, clusters: FeatureMap) -> EachCluster:
-    """Records by cluster, whose groups are those of the receipt."""
-    if not isinstance(clusters, CellMap):
-        raise Wrong(f"{receipt.query}: its clusters are no map of cells")
-    contributions = EachCluster(clusters)
-    require(contributions.num_groups == receipt.num_groups, f"{receipt.query}: has other groups than its clusters")
-    return contributions
-
-
 def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
     """Build the contributions of records from their public specification, which is taken out of that of the query."""
     kind = spec.pop("terms", None)
@@ -212,7 +200,12 @@ def _contributions(receipt: Receipt, spec: dict[str, Any]) -> Any:
         require(receipt.num_groups == 1, f"{receipt.query}: records of all classes are one group")
         return AllRecords()
     if kind == "each_cluster":
-        return _clusters(receipt, from_spec(spec.pop("clusters"), receipt.method))
+        clusters = from_spec(spec.pop("clusters"), receipt.method)
+        if not isinstance(clusters, CellMap):
+            raise Wrong(f"{receipt.query}: its clusters are no map of cells")
+        of_clusters = EachCluster(clusters)
+        require(of_clusters.num_groups == receipt.num_groups, f"{receipt.query}: has other groups than its clusters")
+        return of_clusters
     if kind == "with_class":
         grouped = dict(spec.pop("contributions"))
         of_records = grouped.get("terms") in ("each_record", "all_records", "each_cluster")
@@ -233,11 +226,6 @@ def query_again(receipt: Receipt) -> Query:
     spec = dict(receipt.feature)
     contributions = _contributions(receipt, spec)
     query = Query(receipt.query, receipt.stage, from_spec(spec, receipt.method), receipt.num_groups, contributions)
-    same = _equal_json(query.spec(), receipt.feature)
+    same = canonical_json(query.spec()) == canonical_json(dict(receipt.feature))  # to the letter: 1 is not true or 1.0
     require(same, f"{receipt.query}: the map does not have the specification of the receipt")
     return query
-
-
-def _equal_json(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    """Tell whether two JSON values are equal to the letter: 1 is not true, and not 1.0."""
-    return canonical_json(first) == canonical_json(dict(second))
