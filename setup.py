@@ -1,12 +1,13 @@
 """Put the files of a project into the package. `likeness new` copies them from there.
 
 `project-files` in pyproject.toml names them. An editable install needs no copy: its files are those of the clone.
+Without a compiler Python hashes rows, to the same bits.
 """
 
 import ast
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_py import build_py
 
 LINES = Path("pyproject.toml").read_text(encoding="utf-8").splitlines()
@@ -33,4 +34,10 @@ class BuildWithProject(build_py):
         return [*super().get_source_files(), *FILES]
 
 
-setup(cmdclass={"build_py": BuildWithProject})
+SOURCE = "src/likeness/data/source/sha256_rows.c"
+HASHES = Extension("likeness.data.source.sha256_rows", [SOURCE], py_limited_api=True, optional=True)
+setup(
+    cmdclass={"build_py": BuildWithProject},
+    ext_modules=[HASHES],
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

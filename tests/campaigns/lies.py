@@ -183,7 +183,7 @@ LIES: tuple[Lie, ...] = (
     Lie("a class stands beside inputs that people share", "sensitivity", "not those of single records",
         p.feature(p.EMBEDDING, terms="with_class", classes=2, contributions={"terms": "each_person"})),
     # --- files
-    Lie("a private file lies beside the table", "files", "does not belong", p.file("table.parquet")),
+    Lie("a private file lies beside the table", "files", "does not belong", p.file("table.arrow")),
     Lie("a folder has a name that says something", "files", "does not belong",
         lambda folder: (folder / p.NOTE).mkdir()),
     Lie("the plan is missing", "files", "is missing", p.without(names.PLAN_FILE), seal=S),

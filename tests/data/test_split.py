@@ -6,8 +6,12 @@ import itertools
 import json
 import math
 import re
+import subprocess
+import sys
 from collections import Counter
 from decimal import Decimal
+from importlib.util import module_from_spec, spec_from_file_location
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +19,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from small_project import ROOT
 from table_strategies import schemas_and_tables
 from toys import schema_with
 
@@ -22,6 +27,7 @@ from likeness.core.errors import DataError
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
+from likeness.data.source import row_digests
 from likeness.data.source.files import read_frame
 from likeness.data.source.row_digests import Hashes, SourceDigest, row_hashes, typed_digest
 from likeness.data.source.row_texts import row_texts
@@ -197,6 +203,49 @@ def test_the_text_of_a_row_and_the_digests_of_a_table() -> None:
     whole = hashlib.sha256(bytes.fromhex("".join(hashes))).hexdigest()
     content = json.dumps(["likeness rows in order", columns, 3, whole]).encode()
     assert typed_digest(table, SCHEMA, KEY, ordered=True) == hmac.digest(KEY, content, "sha256").hex()
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The compiled module, built from its source."""
+    folder = tmp_path_factory.mktemp("compiled")
+    build = [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", folder, "--build-temp", folder]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    built = next(iter(folder.rglob("sha256_rows*.so")), None)
+    if built is None:
+        pytest.skip("no compiler")
+    spec = spec_from_file_location("likeness.data.source.sha256_rows", built)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.process
+@given(st.lists(st.lists(st.binary(max_size=70), min_size=1, max_size=5), max_size=4), st.data())
+def test_compiled_hashes_are_those_of_python(compiled: Any, columns: list[list[bytes]], data: st.DataObject) -> None:
+    rows = data.draw(st.integers(0, 9))
+    places = [data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=rows, max_size=rows)) for texts in columns]
+    arrays = [pa.array(texts, pa.large_binary()).buffers()[1:] for texts in columns]
+    parts = [(np.array(at, np.int32), ends, text or b"") for at, (ends, text) in zip(places, arrays, strict=True)]
+    joined = [b"".join(texts[at[row]] for texts, at in zip(columns, places, strict=True)) for row in range(rows)]
+    for portable in (False, True):
+        assert compiled.hash_rows(parts, rows, portable) == b"".join(hashlib.sha256(text).digest() for text in joined)
+    if rows and parts:
+        for wrong in ((np.array([len(columns[0])] * rows, np.int32), *parts[0][1:]), (parts[0][0][1:], *parts[0][1:])):
+            with pytest.raises(ValueError, match="does not have"):
+                compiled.hash_rows([wrong, *parts[1:]], rows)
+
+
+@pytest.mark.process
+@given(drawn=schemas_and_tables())
+def test_rows_have_one_hash_compiled_or_not(compiled: Any, drawn: tuple[Schema, pd.DataFrame]) -> None:
+    hashes = []
+    with pytest.MonkeyPatch.context() as patch:
+        for made_by in (compiled.hash_rows, None):
+            patch.setattr(row_digests, "hash_rows", made_by)
+            hashes.append(row_hashes(drawn[1], drawn[0]).tobytes())
+    assert hashes[0] == hashes[1] and len(hashes[0]) == 32 * len(drawn[1])
 
 
 @pytest.mark.long

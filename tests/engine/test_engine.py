@@ -55,11 +55,11 @@ class Threefold:
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> EncodedRows:
-    """An encoded table of 25 row groups."""
+    """An encoded table of 25 batches."""
     folder = tmp_path_factory.mktemp("rows")
     table = read_source(source(folder, ROWS), SCHEMA)[0]
     codes = Encoder(SCHEMA).encode(table)
-    path, before = folder / "private/encoded.parquet", tables_row_group(16)
+    path, before = folder / "private/encoded.arrow", tables_row_group(16)
     write_private_chunks([codes], path, lambda: {"digest": "d"})
     tables_row_group(before)
     return EncodedRows(path, {"digest": "d"}, SCHEMA)
@@ -105,10 +105,10 @@ def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
     monkeypatch.setattr("likeness.pipeline.private_rows._MOST_ROWS", 1_024)
 
     def peak(count: int) -> int:
-        """Bytes that Arrow holds at most, while so many row groups are summed."""
+        """Bytes that Arrow holds at most, while so many batches are summed."""
         codes = pd.concat([read_private(rows.path)] * 3, ignore_index=True).iloc[:1_024]
         codes = codes.assign(height=np.random.default_rng(0).random(1_024))  # which no file makes smaller
-        path, before = tmp_path / f"private/{count}.parquet", tables_row_group(1_024)
+        path, before = tmp_path / f"private/{count}.arrow", tables_row_group(1_024)
         write_private_chunks([codes] * count, path, lambda: {"digest": "d"})
         tables_row_group(before)
         alive.clear()

@@ -185,7 +185,7 @@ def test_the_split_and_the_digest_are_those_of_the_whole_table(
     }[rule](row_hashes(whole, SCHEMA))
     monkeypatch.setattr(sources, "_MOST_ROWS", 13)
     monkeypatch.setattr(tables, "_ROW_GROUP", 16)
-    written = tmp_path / "private/table.parquet"
+    written = tmp_path / "private/table.arrow"
     params = settings_of(path, adjacency, split)
     rows = IngestedRows(params, SCHEMA)
     write_private_chunks(typed_rows(Sources(tmp_path, params), SCHEMA, rows), written, lambda: {})
@@ -312,11 +312,11 @@ def test_a_private_file_does_not_tell_how_its_rows_came(
 ) -> None:
     monkeypatch.setattr(tables, "_ROW_GROUP", 16)
     table = read_source(source(tmp_path), SCHEMA)[0]
-    path = tmp_path / "private/t.parquet"
+    path = tmp_path / "private/t.arrow"
     chunks = [table.iloc[start : start + size].reset_index(drop=True) for start in range(0, 60, size)]
     write_private_chunks(chunks, path, lambda: {"whose": "ours"})
-    about = pq.read_metadata(path)
-    assert [about.row_group(place).num_rows for place in range(about.num_row_groups)] == [16, 16, 16, 12]
+    file = pa.ipc.open_file(str(path))
+    assert [file.get_batch(place).num_rows for place in range(file.num_record_batches)] == [16, 16, 16, 12, 0]
     assert path.stat().st_size.bit_count() == 1 and path.stat().st_mode & 0o777 == 0o600
     pd.testing.assert_frame_equal(read_private(path), table)
     assert read_manifest(path) == {"whose": "ours"}
@@ -329,7 +329,7 @@ def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(tables, "_SALT_AT_ONCE", 1000)
     found = set()
     for name in "ab":
-        path = tmp_path / f"private/{name}.parquet"
+        path = tmp_path / f"private/{name}.arrow"
         write_private_chunks([pd.DataFrame({"x": [1]})], path, lambda: {})
         data = path.read_bytes()[5_000:50_000]  # before the footer, after the rows
         found |= {data[start : start + 64] for start in range(0, len(data) - 64, 64)}
@@ -340,7 +340,7 @@ def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "_ROW_GROUP", 300)
-    path = tmp_path / "private/t.parquet"
+    path = tmp_path / "private/t.arrow"
     table = pd.DataFrame({"x": np.arange(1000)})
     write_private_chunks([table], path, lambda: {})
     assert len(sample_private(path, 1000, 0)) == len(sample_private(path, None, 0)) == 1000
@@ -389,7 +389,7 @@ def test_a_changed_folder_is_noticed(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp_path: Path) -> None:
-    written = tmp_path / "private/table.parquet"
+    written = tmp_path / "private/table.arrow"
     Ledger.create(locate())
     usual = settings_of(source(tmp_path), "replace_one")
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow.parquet as pq
+import pyarrow as pa
 import pytest
 from toys import schema_with
 
@@ -142,9 +142,9 @@ def source_digest(raw: pd.DataFrame) -> str:
 def test_a_private_file_holds_an_image_as_one_cell(tmp_path: Path) -> None:
     np.savez(tmp_path / "t.npz", **arrays())
     table, *_ = read_source(tmp_path / "t.npz", schema(), None)
-    path = tmp_path / "private/table.parquet"
+    path = tmp_path / "private/table.arrow"
     write_private_chunks([table.iloc[:4], table.iloc[4:]], path, lambda: {"whose": "ours"})
-    assert pq.read_schema(path).names == ["animal", "__image__"]
+    assert pa.ipc.open_file(str(path)).schema.names == ["animal", "__image__"]
     pd.testing.assert_frame_equal(read_private(path), table)
     chunks = list(iter_private(path, ["pixel_3", "animal"], 2))
     assert [len(chunk) for chunk in chunks] == [2, 2, 2, 2, 1]
@@ -218,8 +218,8 @@ def test_images_have_the_digest_of_their_columns(
     params = settings_of(path, adjacency, Split(test_fraction=0.3, seed=1))
     rows = IngestedRows(params, own)
     chunks = typed_rows(Sources(tmp_path, params), own, rows)
-    write_private_chunks(chunks, tmp_path / "private/table.parquet", lambda: {})
-    table = read_private(tmp_path / "private/table.parquet")
+    write_private_chunks(chunks, tmp_path / "private/table.arrow", lambda: {})
+    table = read_private(tmp_path / "private/table.arrow")
     train = table[table[SPLIT] == "train"].astype(dict.fromkeys(own.pixels, "int64"))
     expected = typed_digest(train, own, KEY, ordered=adjacency == "replace_one")
     assert (rows.training.digest(KEY), rows.training.count) == (expected, len(train)) and len(train) > 30

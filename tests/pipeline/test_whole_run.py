@@ -66,7 +66,7 @@ def test_over_the_cap_is_refused_before_a_row_is_read(finished: Clone, another: 
     another.set(privacy__epsilon=9.9)
     another.stages("preprocess")
     # No row can be read, there is none under the card: the refusal is about the budget all the same.
-    path = another.root / "data/private/encoded/table.parquet"
+    path = another.root / "data/private/encoded/table.arrow"
     write_private(read_private(path).head(0), path, read_manifest(path))
     another.run("stages.plan")
     rows = ledger_rows(finished)

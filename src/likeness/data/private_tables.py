@@ -1,4 +1,8 @@
-"""Private tables on disk: Parquet files whose hash and size say nothing about their rows."""
+"""Private tables on disk: files of Arrow whose hash and size say nothing about their rows.
+
+A file has batches of rows, and a last one without rows, whose metadata are the manifest and the number of rows of each
+batch. Later stages read single columns many times, which Arrow's format gives in less time than Parquet.
+"""
 
 import json
 import os
@@ -11,7 +15,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from likeness.core.errors import ArtifactError
@@ -22,12 +25,12 @@ from likeness.data.table_columns import PIXEL, equal_chunks, leading_pixels, mat
 _ROW_GROUP = 1 << 18
 _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
+_END = 10  # bytes at the end of a file of Arrow: the length of the footer, and ARROW1
 _SALT_AT_ONCE = 1 << 20
-_CATEGORIES = b"likeness.categories"  # keys in the metadata of a private file
-_PIXELS = b"likeness.pixels"
+_PIXELS = b"likeness.pixels"  # a key in the metadata of a private file
 _IMAGE = "__image__"  # the column that holds all pixels of a row
-_GROUP_BYTES = 1 << 24  # of images in a row group
-_MANIFEST = b"likeness.card"
+_GROUP_BYTES = 1 << 24  # of images in a batch
+_MANIFEST, _LENGTHS = b"likeness.card", b"likeness.lengths"  # keys in the metadata of its last batch
 
 
 def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] | None = None) -> None:
@@ -45,10 +48,16 @@ def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] |
     write_private_chunks([table], path, lambda: manifest or {})
 
 
-def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[], Mapping[str, Any]]) -> None:
-    """Write a private table as :func:`write_private`, in chunks of the same types; memory holds a row group.
+def write_private_chunks(
+    chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[], Mapping[str, Any]], packed: bool = True
+) -> None:
+    """Write a private table as :func:`write_private`, in chunks of the same types; memory holds a batch.
 
-    ``manifest`` makes the manifest after all rows are written.
+    Args:
+        chunks: the rows.
+        path: place of the file.
+        manifest: makes the manifest after all rows are written.
+        packed: whether it is compressed. A table that is read many times is not.
     """
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -57,32 +66,33 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: C
         first = next(chunks)
         schema = _file_schema(first)
         rows = max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
-        # Nobody asks for statistics, and most decimals are different.
-        repeated = [field.name for field in schema if not pa.types.is_floating(field.type)]
-        with pq.ParquetWriter(
-            temporary, schema, compression="lz4", use_dictionary=repeated, write_statistics=False
-        ) as writer:
+        lengths: list[int] = []
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if packed else None, use_threads=False)
+        with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
             temporary.chmod(0o600)
             for group in equal_chunks((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
-                writer.write_table(group.unify_dictionaries(), row_group_size=rows)
-            writer.add_key_value_metadata({_MANIFEST: json.dumps(dict(manifest())).encode()})
+                writer.write_batch(_batch(group))
+                lengths.append(len(group))
+            about = {_MANIFEST: json.dumps(dict(manifest())), _LENGTHS: json.dumps(lengths)}
+            writer.write_batch(_batch(_as_stored(first.iloc[:0], schema)), about)
         _pad(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
+def _batch(table: pa.Table) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
+
+
 def _file_schema(table: pd.DataFrame) -> pa.Schema:
-    """The schema of a file, with all categories: Parquet itself stores only those that occur."""
-    categorical = table.select_dtypes("category")
-    categories = json.dumps({name: list(column.cat.categories) for name, column in categorical.items()})
+    """The schema of a file."""
     pixels = leading_pixels(table)
     schema = pa.Schema.from_pandas(table.iloc[:, len(pixels) :], preserve_index=False)
-    metadata = {**schema.metadata, _CATEGORIES: categories.encode()}
     if pixels:
         schema = schema.append(pa.field(_IMAGE, pa.binary(len(pixels))))
-        metadata[_PIXELS] = json.dumps(pixels).encode()
-    return schema.with_metadata(metadata)
+        schema = schema.with_metadata({**schema.metadata, _PIXELS: json.dumps(pixels)})
+    return schema
 
 
 def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
@@ -103,11 +113,11 @@ def _pixels(schema: pa.Schema) -> list[str]:
 
 
 def _pad(path: Path) -> None:
-    """Put random bytes between the last row group and the footer, whose offsets point before them."""
+    """Put random bytes between the last batch and the footer, whose offsets point before them."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
-        file.seek(size - 8)
-        end = size - 8 - int.from_bytes(file.read(4), "little")
+        file.seek(size - _END)
+        end = size - _END - int.from_bytes(file.read(4), "little")
         file.seek(end)
         footer = file.read()
         missing = max(_SMALLEST_FILE, 1 << (end + len(footer) + _SALT_BYTES - 1).bit_length()) - end - len(footer)
@@ -123,8 +133,8 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    file = _open_parquet(path)
-    return _typed_as_written(file.read(columns=_stored_names(file, columns)))
+    table = _open_private(path, columns).read_all()
+    return _typed_as_written(table.select(_stored_names(table.schema, columns)))
 
 
 def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
@@ -135,7 +145,7 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    count = _open_parquet(path).metadata.num_rows
+    count = sum(_about(_open_private(path), _LENGTHS))
     if most is None or count <= most:
         return read_private(path)
     wanted = np.unique(public(seed, "private.sample").integers(0, count, most))
@@ -153,7 +163,8 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return _manifest(_open_parquet(path))
+    manifest: dict[str, Any] = _about(_open_private(path), _MANIFEST)
+    return manifest
 
 
 def iter_private(
@@ -165,38 +176,34 @@ def iter_private(
 ) -> Iterator[pd.DataFrame]:
     """Read a private table in chunks; memory does not grow with the table.
 
-    A table without rows is one chunk without rows. pyarrow cuts batches at row groups too. They are joined again, so
-    that chunks do not depend on the file.
+    A table without rows is one chunk without rows. Batches are joined, so that chunks do not depend on the file.
 
     Args:
         path: the file.
         columns: names of columns; None: all. With one pixel come all pixels.
         chunk_rows: rows of a chunk; the last one may be smaller.
         manifest: expected manifest; None: any.
-        groups: row groups to read, in order; None: all.
+        groups: batches to read, in order; None: all.
 
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
-    file = _open_with_manifest(path, manifest)
-    wanted = _stored_names(file, columns)
-    batches = file.iter_batches(chunk_rows, row_groups=None if groups is None else list(groups), columns=wanted)
-    empty = file.schema_arrow.empty_table()
-    tables = chain(
-        [empty if wanted is None else empty.select(wanted)], (pa.Table.from_batches([batch]) for batch in batches)
-    )
+    file = _open_private(path, columns, manifest)
+    last, wanted = file.num_record_batches - 1, _stored_names(file.schema, columns)
+    batches = map(file.get_batch, chain([last], range(last) if groups is None else groups))  # the last has no row
+    tables = (pa.Table.from_batches([batch]).select(wanted) for batch in batches)
     yield from map(_typed_as_written, equal_chunks(tables, chunk_rows))
 
 
 class StoredRows:
-    """Consecutive rows of a row group of a private table. A column is read when it is asked for, and held.
+    """Consecutive rows of a batch of a private table. A column is read when it is asked for, and held.
 
     Attributes:
         names: of the columns.
     """
 
     def __init__(self, read: Callable[[str], NDArray[Any]], names: Sequence[str], rows: range) -> None:
-        """Read nothing yet: ``read`` gives the column of a name of the whole group."""
+        """Read nothing yet: ``read`` gives the column of a name of the whole batch."""
         self.names, self._read, self._rows = names, read, rows
 
     def __len__(self) -> int:
@@ -210,27 +217,29 @@ class StoredRows:
 def iter_stored(
     path: Path, most_rows: int, manifest: Mapping[str, Any], groups: Sequence[int] | None = None
 ) -> Iterator[StoredRows]:
-    """The rows of a private table without images, where few columns are needed; memory holds a row group.
+    """The rows of a private table without images, where few columns are needed; memory holds a batch.
 
     Args:
         path: the file.
         most_rows: of a step.
         manifest: expected manifest.
-        groups: row groups to read, in order; None: all.
+        groups: batches to read, in order; None: all.
 
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
-    file = _open_with_manifest(path, manifest)
+    file = _open_private(path, None, manifest)
+    files = {name: _open_private(path, [name], manifest) for name in file.schema.names}
 
     def column(group: int, name: str) -> NDArray[Any]:
-        values: NDArray[Any] = file.read_row_group(group, [name]).column(0).to_numpy()
+        values: NDArray[Any] = files[name].get_batch(group).column(0).to_numpy(zero_copy_only=False)
         return values
 
-    for group in range(file.num_row_groups) if groups is None else groups:
-        read, count = lru_cache(None)(partial(column, group)), file.metadata.row_group(group).num_rows
-        for start in range(0, count, most_rows):
-            yield StoredRows(read, file.schema_arrow.names, range(start, min(start + most_rows, count)))
+    lengths = _about(file, _LENGTHS)
+    for group in range(len(lengths)) if groups is None else groups:
+        read = lru_cache(None)(partial(column, group))
+        for start in range(0, lengths[group], most_rows):
+            yield StoredRows(read, file.schema.names, range(start, min(start + most_rows, lengths[group])))
 
 
 def text_columns(path: Path) -> list[str]:
@@ -239,26 +248,22 @@ def text_columns(path: Path) -> list[str]:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    fields = _open_parquet(path).schema_arrow
+    fields = _open_private(path).schema
     return [field.name for field in fields if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
 
 
 def num_groups(path: Path) -> int:
-    """Number of row groups of a private table, without reading a row.
+    """Number of batches of a private table, without reading a row.
 
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return int(_open_parquet(path).num_row_groups)
+    return int(_open_private(path).num_record_batches) - 1
 
 
 def _typed_as_written(content: pa.Table) -> pd.DataFrame:
     pixels = _pixels(content.schema) if _IMAGE in content.column_names else []
     table: pd.DataFrame = (content.drop_columns(_IMAGE) if pixels else content).to_pandas()
-    for name, categories in json.loads((content.schema.metadata or {}).get(_CATEGORIES, b"{}")).items():
-        if name in table.columns:
-            ordered = table[name].cat.ordered
-            table[name] = table[name].astype(pd.CategoricalDtype(categories, ordered=ordered))
     if not pixels:
         return table
     cells = content.column(_IMAGE).combine_chunks()
@@ -267,30 +272,37 @@ def _typed_as_written(content: pa.Table) -> pd.DataFrame:
     return with_pixels(np.frombuffer(data, PIXEL).reshape(-1, len(pixels)), pixels, table)
 
 
-def _stored_names(file: pq.ParquetFile, columns: Sequence[str] | None) -> list[str] | None:
-    """Names of wanted columns in the file. All pixels of an image come with one of them."""
-    pixels = set(_pixels(file.schema_arrow))
-    return None if columns is None else list(dict.fromkeys(_IMAGE if name in pixels else name for name in columns))
+def _stored_names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]:
+    """Names of wanted columns in a file. All pixels of an image come with one of them."""
+    pixels = set(_pixels(schema))
+    names = schema.names if columns is None else [_IMAGE if name in pixels else name for name in columns]
+    return list(dict.fromkeys(names))
 
 
-def _manifest(file: pq.ParquetFile) -> dict[str, Any]:
-    manifest: dict[str, Any] = json.loads((file.metadata.metadata or {}).get(_MANIFEST, b"{}"))
-    return manifest
+def _about(file: pa.RecordBatchFileReader, key: bytes) -> Any:
+    """What the last batch says."""
+    return json.loads(file.get_batch_with_custom_metadata(file.num_record_batches - 1)[1][key])
 
 
-def _open_with_manifest(path: Path, manifest: Mapping[str, Any] | None) -> pq.ParquetFile:
-    """An open file, which has this manifest where one is expected."""
-    file = _open_parquet(path)
-    if manifest is not None and _manifest(file) != dict(manifest):
-        raise ArtifactError(f"{path} was replaced while it was in use. Run: likeness run")
-    return file
+def _open_private(
+    path: Path, columns: Sequence[str] | None = None, manifest: Mapping[str, Any] | None = None
+) -> pa.RecordBatchFileReader:
+    """An open file, of which some columns are read.
 
-
-def _open_parquet(path: Path) -> pq.ParquetFile:
+    Raises:
+        ArtifactError: it is missing or damaged, or has another manifest than the expected one.
+    """
     try:
-        # With pre-buffering pyarrow holds the bytes of all row groups until the file closes (apache/arrow#39808).
-        return pq.ParquetFile(path, pre_buffer=False)
+        file = pa.ipc.open_file(pa.OSFile(str(path)))
+        if columns is not None:
+            indices = list(map(file.schema.get_field_index, _stored_names(file.schema, columns)))
+            options = pa.ipc.IpcReadOptions(included_fields=indices, use_threads=False)
+            file = pa.ipc.open_file(pa.OSFile(str(path)), options=options)
+        found = {} if manifest is None else _about(file, _MANIFEST)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: likeness run") from None
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: likeness run") from None
+    if manifest is not None and found != dict(manifest):
+        raise ArtifactError(f"{path} was replaced while it was in use. Run: likeness run")
+    return file

@@ -95,7 +95,7 @@ class EncodedRows:
         path: of the table.
         manifest: of the table that is meant.
         schema: of the modeled columns.
-        groups: its row groups; None: all.
+        groups: its batches; None: all.
     """
 
     path: Path
@@ -119,7 +119,7 @@ class EncodedRows:
             yield _records(encoder, stored, stored.names)
 
     def split(self, most: int) -> "list[EncodedRows]":
-        """Split the rows into at most ``most`` parts with about equal numbers of row groups."""
+        """Split the rows into at most ``most`` parts with about equal numbers of batches."""
         count = num_groups(self.path)
         most = min(most, count)
         cuts = [count * index // most for index in range(most + 1)] if most else []

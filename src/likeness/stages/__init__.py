@@ -58,10 +58,10 @@ def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[
 
 
 def _digest(package: Path, paths: list[Path]) -> str:
-    """SHA-256 of the names and bytes of files, without what Python compiled."""
+    """SHA-256 of the names and bytes of files, without what was compiled from them."""
     digest = hashlib.sha256()
     for path in paths:
-        if path.is_file() and path.parent.name != "__pycache__":
+        if path.is_file() and path.parent.name != "__pycache__" and path.suffix not in (".so", ".pyd"):
             data = path.read_bytes()
             digest.update(f"{path.relative_to(package).as_posix()} {len(data)}\n".encode() + data)
     return digest.hexdigest()

@@ -45,7 +45,8 @@ class Encoder:
     def encode(self, df: pd.DataFrame, compact: bool = False) -> pd.DataFrame:
         """Typed table to codes: float64 in [0, 1] for numbers (NaN if missing), int32 for categories.
 
-        A missing category has the last code, ``len(categories)``. ``compact`` pixels stay bytes.
+        A missing category has the last code, ``len(categories)``. If ``compact``, pixels stay bytes, and codes are
+        the smallest integers that hold those of their column.
 
         Raises:
             DataError: a column is not typed as the schema says.
@@ -58,6 +59,9 @@ class Encoder:
         if wrong := [column.name for column in columns if not column.nullable and df[column.name].isna().any()]:
             raise DataError(f"column '{wrong[0]}' has a missing value, but is not nullable in the schema.")
         codes = {column.name: column.type.encode(df[column.name], column) for column in columns}
+        for column in columns if compact else ():
+            if column.is_categorical:
+                codes[column.name] = codes[column.name].astype(np.min_scalar_type(-1 - len(column.categories)))
         table = pd.DataFrame(codes, range(len(df)))
         if not pixels:
             return table

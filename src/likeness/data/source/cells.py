@@ -21,7 +21,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
 from likeness.data.source.python_cells import python_texts, texts_or_missing
 from likeness.data.source.row_digests import SourceDigest
-from likeness.data.table_columns import PIXEL, TEXT, leading_pixels, matrix, with_columns, with_pixels
+from likeness.data.table_columns import PIXEL, TEXT, has_few_values, leading_pixels, matrix, with_columns, with_pixels
 
 IN_FILE = "The first row must be a header with the columns that the schema and ingest.split name"
 
@@ -111,8 +111,7 @@ def typed_column(
         numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
         codes, missing = np.arange(len(values)), np.isnan(numbers)
     else:
-        # Python's objects as texts first: to factorize, True and 1 and 1.0 are one.
-        codes, distinct = pd.factorize(texts_of(values) if values.dtype == object else values)
+        codes, distinct = _distinct_cells(values)
         texts = texts_of(pd.Series(distinct))
         missing = (texts.isna() | texts.isin(["", *column.missing_values])).to_numpy()
         numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
@@ -129,6 +128,19 @@ def typed_column(
         numbers = _clip_numbers(numbers, column, file, exact)
     cells = column.to_typed(np.append(numbers, np.nan) if column.nullable else numbers).array
     return pd.Series(cells.take(codes), values.index)  # a missing cell has the last place
+
+
+def _distinct_cells(values: "pd.Series[Any]") -> "tuple[NDArray[Any], Any]":
+    """The code of each cell, -1 where it is missing, and the cell of each code; a code has a row at least."""
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        codes, categories = values.cat.codes.to_numpy(), values.cat.categories
+        used = np.bincount(codes[codes >= 0], minlength=len(categories)) > 0
+        return np.append(used.cumsum() - 1, -1)[codes], categories[used]
+    if isinstance(values.dtype, pd.StringDtype) and not has_few_values(pa.array(values, from_pandas=True)):
+        return np.arange(len(values)), values.array
+    # Python's objects as texts first: to factorize, True and 1 and 1.0 are one.
+    codes, distinct = pd.factorize(texts_of(values) if values.dtype == object else values)
+    return codes, distinct
 
 
 def refusal(fault: str, column: Column, where: str) -> DataError:

@@ -30,7 +30,7 @@ from likeness.core.errors import DataError
 from likeness.core.remote import SourcePath
 from likeness.core.text import normal_text
 from likeness.data.source.opening import MOST_CELLS, read_unpacked, unbroken
-from likeness.data.table_columns import TEXT, equal_chunks
+from likeness.data.table_columns import TEXT, equal_chunks, has_few_values
 
 _LONGEST = 1 << 20  # characters of a line
 _BLOCK = 1 << 18  # bytes of one read
@@ -121,10 +121,8 @@ class _Table:
     def frame(self, table: pa.Table) -> pd.DataFrame:
         """Rows as cells of text: as categories where most come again, which takes less time from here on."""
         columns = [
-            distinct.to_pandas()
-            if 2 * len(distinct.dictionary) <= len(distinct)
-            else pd.Series(TEXT.__from_arrow__(cells))
-            for cells, distinct in ((cells, cells.combine_chunks().dictionary_encode()) for cells in table.columns)
+            cells.dictionary_encode().to_pandas() if has_few_values(cells) else pd.Series(TEXT.__from_arrow__(cells))
+            for cells in (column.combine_chunks() for column in table.columns)
         ]
         return pd.DataFrame(dict(enumerate(columns)), range(len(table))).set_axis(self.names, axis="columns")
 

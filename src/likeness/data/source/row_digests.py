@@ -17,21 +17,36 @@ from numpy.typing import NDArray
 
 from likeness.core.hashing import sha256_json
 from likeness.data.schema.schema import Schema
-from likeness.data.source.row_texts import encode_cells, row_texts
+from likeness.data.source.row_texts import encode_cells, framed_columns, row_texts
 from likeness.data.table_columns import TEXT, leading_pixels, matrix
+
+try:
+    from likeness.data.source.sha256_rows import hash_rows
+except ImportError:  # no compiler was there
+    hash_rows = None  # type: ignore[assignment]
 
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""
 _MODULUS = 2**256
 _ROWS = 1 << 16  # of a source in one step
+_SHORT = 1 << 10  # bytes of a text, which are taken from all texts at once
 MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 """Bits by which a number is moved, and factors: the end of SplitMix64."""
 
 
 def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
-    """SHA-256 of the text of each typed row (:mod:`likeness.data.source.row_texts`)."""
-    steps = [hashes_of(texts.to_pylist()) for texts in row_texts(table, schema)]
+    """SHA-256 of the text of each typed row (:mod:`likeness.data.source.row_texts`), compiled or by Python."""
+    if hash_rows is None or schema.pixels:  # the text of an image is so long that Python adds little
+        steps = [hashes_of(texts.to_pylist()) for texts in row_texts(table, schema)]
+    else:
+        steps = [_hash_columns(columns) for _, columns in framed_columns(table, schema)]
     return np.concatenate([np.empty((0, 32), np.uint8), *steps])
+
+
+def _hash_columns(columns: Sequence[pa.DictionaryArray]) -> Hashes:
+    """SHA-256 of each row of cells of texts, by the compiled module."""
+    parts = [(cells.indices.to_numpy(), *cells.dictionary.buffers()[1:]) for cells in columns]
+    return np.frombuffer(hash_rows(parts, len(columns[0])), np.uint8).reshape(-1, 32)
 
 
 def hashes_of(texts: Iterable[bytes]) -> Hashes:
@@ -195,11 +210,15 @@ def _text_numbers(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
     """A number of each text, shape (n,), of at least one: its bytes, each times the public number of its place."""
     _, ends, content = texts.buffers()
     stops = np.frombuffer(ends, np.int64)[: len(texts) + 1]
-    data, lengths = np.frombuffer(content or b"", np.uint8)[: stops[-1]], np.diff(stops)
+    data, lengths = np.frombuffer(content or b"", np.uint8), np.diff(stops)
     weights = mix_bits(np.arange(1, 1 + lengths.max(), dtype=np.uint64))
-    positions = np.arange(len(data)) - np.repeat(stops[:-1], lengths)
-    sums = np.append(np.uint64(0), ((data + np.uint64(1)) * weights[positions]).cumsum(dtype=np.uint64))[stops]
-    return np.diff(sums)
+    sums, rows, step = np.zeros(len(lengths), np.uint64), np.arange(len(lengths)), np.uint64(1)
+    for place, weight in enumerate(weights[:_SHORT]):
+        rows = rows[lengths[rows] > place]
+        sums[rows] += (data[stops[rows] + place] + step) * weight
+    for row in rows[lengths[rows] > _SHORT]:
+        sums[row] += ((data[stops[row] + _SHORT : stops[row + 1]] + step) * weights[_SHORT : lengths[row]]).sum()
+    return sums
 
 
 def _sum(hashes: Hashes) -> int:

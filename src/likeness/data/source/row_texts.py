@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from likeness.data.table_columns import leading_pixels, matrix
+from likeness.data.table_columns import has_few_values, leading_pixels, matrix
 
 if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema
@@ -35,18 +35,29 @@ _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) 
 
 def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryArray]:
     """The texts of typed rows, in steps, which change no text. The schema may have open columns."""
-    step, few = (max(1, cells // len(schema.columns)) for cells in (_CELLS, _JOINED_CELLS))
+    step = max(1, _JOINED_CELLS // len(schema.columns))
+    for pixels, framed in framed_columns(table, schema):
+        count = len(pixels) or len(framed[0])
+        others = list(_group_columns(framed, min(_COMBINATIONS, count // 4)))
+        for at in range(0, count, step):
+            yield join_texts(
+                [*pixels[at : at + step].T, *(cells[at : at + step].dictionary_decode() for cells in others)]
+            )
+
+
+def framed_columns(table: pd.DataFrame, schema: "Schema") -> Iterator[tuple["NDArray[Any]", list[pa.DictionaryArray]]]:
+    """The pixels of typed rows, shape (n, pixels), and their other columns as cells of texts, in steps."""
+    step = max(1, _CELLS // len(schema.columns))
     pixels = leading_pixels(table) if schema.pixels else []
     for start in range(0, len(table), step):
         chunk = table.iloc[start : start + step]
-        others = [
-            frame_cells(pa.array(chunk[column.name], from_pandas=True), column.type.exact_texts)
-            for column in schema.columns[len(pixels) :]
-        ]
-        others = list(_group_columns(others, min(_COMBINATIONS, len(chunk) // 4)))
-        for at in range(0, len(chunk), few):
-            texts = (cells.slice(at, few).dictionary_decode() for cells in others)
-            yield join_texts([*matrix(chunk.iloc[at : at + few], pixels).T, *texts])
+        yield (
+            matrix(chunk, pixels),
+            [
+                frame_cells(pa.array(chunk[column.name], from_pandas=True), column.type.exact_texts)
+                for column in schema.columns[len(pixels) :]
+            ],
+        )
 
 
 def _group_columns(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator[pa.DictionaryArray]:
@@ -84,16 +95,25 @@ def frame_cells(cells: pa.Array, texts_of: Callable[[pa.Array], pa.Array]) -> pa
     """Values as cells of a row. Each different one gets its text once, and is missing where ``texts_of`` gives none."""
     values, indices = encode_cells(cells)
     content = texts_of(values).cast(pa.large_binary())
-    lengths = pc.binary_length(content).cast(pa.large_string()).cast(pa.large_binary())
-    distinct = pc.binary_join_element_wise(lengths, content, pa.scalar(b":", pa.large_binary()))
+    lengths = pc.binary_length(content).dictionary_encode()  # few
+    marks = lengths.dictionary.cast(pa.large_string()).cast(pa.large_binary()).take(lengths.indices)
+    distinct = pc.binary_join_element_wise(marks, content, pa.scalar(b":", pa.large_binary()))
     distinct = pa.concat_arrays([pc.fill_null(distinct, _MISSING), pa.array([b"-"], pa.large_binary())])
     return pa.DictionaryArray.from_arrays(indices, distinct)
 
 
 def encode_cells(cells: pa.Array) -> tuple[pa.Array, pa.Int32Array]:
-    """The different values of cells, and the place of each cell among them; one place more where it is missing."""
+    """Values of cells, and the place of each cell among them; one place more where it is missing.
+
+    Different values stand once. Only where they are mostly different, each cell has its own: that takes less time than
+    to find equal ones.
+    """
     cells = cells.combine_chunks() if isinstance(cells, pa.ChunkedArray) else cells
-    cells = cells if pa.types.is_dictionary(cells.type) else cells.dictionary_encode()
+    if not pa.types.is_dictionary(cells.type):
+        if not has_few_values(cells):
+            valid = cells.is_valid().to_numpy(zero_copy_only=False)
+            return cells.drop_null(), pa.array(np.where(valid, valid.cumsum() - 1, valid.sum()), pa.int32())
+        cells = cells.dictionary_encode()
     indices = cells.indices.cast(pa.int32())
     return cells.dictionary, pc.fill_null(indices, len(cells.dictionary)) if indices.null_count else indices
 

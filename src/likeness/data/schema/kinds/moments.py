@@ -67,7 +67,7 @@ class Date(Kind):
 
     def read(self, texts: Iterable[Any], column: ColumnFacts, decimal: str = ".") -> Floats:
         """Texts that are all whole and in ISO 8601 are read at once, to the same numbers."""
-        texts = list(texts)
+        texts = texts if isinstance(texts, pd.Series) else list(texts)
         cells = pa.array(texts, pa.string(), from_pandas=True)
         form, kind = self.whole
         if column.format is None and pc.all(pc.match_substring_regex(cells, form)).as_py():

@@ -1,0 +1,189 @@
+/* SHA-256 of rows that are put together of cells' texts: the fast twin of likeness.data.source.row_texts and hashlib.
+   It is optional. Python makes the same hashes where it was not built, and a test compares both. */
+
+#define Py_LIMITED_API 0x030B0000
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdint.h>
+#include <string.h>
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <cpuid.h>
+#include <immintrin.h>
+#define HAS_INSTRUCTIONS
+#endif
+
+enum { BLOCK = 64, SHORT = 16, HASH = 32 };
+
+static const uint32_t K[64] = {
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98,
+    0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174, 0xe49b69c1, 0xefbe4786,
+    0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da, 0x983e5152, 0xa831c66d, 0xb00327c8,
+    0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967, 0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13,
+    0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85, 0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819,
+    0xd6990624, 0xf40e3585, 0x106aa070, 0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a,
+    0x5b9cca4f, 0x682e6ff3, 0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
+    0xc67178f2};
+static const uint32_t START[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+
+static inline uint32_t turn(uint32_t word, int bits) { return (word >> bits) | (word << (32 - bits)); }
+
+static void compress(uint32_t state[8], const uint8_t *data, size_t blocks) {
+    for (; blocks--; data += BLOCK) {
+        uint32_t w[64], s[8];
+        for (int i = 0; i < 16; i++)
+            w[i] = (uint32_t)data[4 * i] << 24 | data[4 * i + 1] << 16 | data[4 * i + 2] << 8 | data[4 * i + 3];
+        for (int i = 16; i < 64; i++)
+            w[i] = w[i - 16] + (turn(w[i - 15], 7) ^ turn(w[i - 15], 18) ^ (w[i - 15] >> 3)) + w[i - 7] +
+                   (turn(w[i - 2], 17) ^ turn(w[i - 2], 19) ^ (w[i - 2] >> 10));
+        memcpy(s, state, sizeof s);
+        for (int i = 0; i < 64; i++) {
+            uint32_t one = s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) +
+                           ((s[4] & s[5]) ^ (~s[4] & s[6])) + K[i] + w[i];
+            uint32_t two = (turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) +
+                           ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
+            memmove(s + 1, s, 7 * sizeof *s);
+            s[4] += one;
+            s[0] = one + two;
+        }
+        for (int i = 0; i < 8; i++) state[i] += s[i];
+    }
+}
+
+#ifdef HAS_INSTRUCTIONS
+__attribute__((target("sha,sse4.1,ssse3"))) static void compress_fast(uint32_t state[8], const uint8_t *data,
+                                                                      size_t blocks) {
+    const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0bULL, 0x0405060700010203ULL);
+    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xB1);
+    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1B);
+    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xF0);
+    for (; blocks--; data += BLOCK) {
+        __m128i m[4], first = abef, second = cdgh;
+        for (int i = 0; i < 4; i++)
+            m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(data + 16 * i)), order);
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++) {
+            __m128i words = _mm_add_epi32(m[i & 3], _mm_loadu_si128((const __m128i *)(K + 4 * i)));
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, words);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(words, 0x0E));
+            if (i < 12) {
+                __m128i next = _mm_sha256msg1_epu32(m[i & 3], m[(i + 1) & 3]);
+                next = _mm_add_epi32(next, _mm_alignr_epi8(m[(i + 3) & 3], m[(i + 2) & 3], 4));
+                m[i & 3] = _mm_sha256msg2_epu32(next, m[(i + 3) & 3]);
+            }
+        }
+        abef = _mm_add_epi32(abef, first);
+        cdgh = _mm_add_epi32(cdgh, second);
+    }
+    low = _mm_shuffle_epi32(abef, 0x1B);
+    high = _mm_shuffle_epi32(cdgh, 0xB1);
+    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(low, high, 0xF0));
+    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(high, low, 8));
+}
+
+static int has_sha(void) {
+    unsigned a, b, c, d;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & (1u << 29))) return 0;
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_SSE4_1);
+}
+#endif
+
+typedef void (*Compress)(uint32_t[8], const uint8_t *, size_t);
+
+/* A column: which of its texts each row has, where each text begins, and the texts one after the other. */
+typedef struct {
+    Py_buffer indices, starts, content;
+    int64_t texts, longest;
+} Column;
+
+static int take_column(Column *column, PyObject *parts, Py_ssize_t rows) {
+    PyObject *indices = NULL, *starts = NULL, *content = NULL;
+    if (!PyArg_ParseTuple(parts, "OOO", &indices, &starts, &content)) return -1;
+    if (PyObject_GetBuffer(starts, &column->starts, PyBUF_SIMPLE) ||
+        PyObject_GetBuffer(content, &column->content, PyBUF_SIMPLE) ||
+        PyObject_GetBuffer(indices, &column->indices, PyBUF_SIMPLE))
+        return -1;
+    const int64_t *start = column->starts.buf;
+    column->texts = column->starts.len / 8 - 1;
+    int right = column->texts >= 0 && start[0] >= 0;
+    for (int64_t i = 0; right && i < column->texts; i++) {
+        int64_t length = start[i + 1] - start[i];
+        right = length >= 0 && start[i + 1] <= column->content.len;
+        column->longest = length > column->longest ? length : column->longest;
+    }
+    const int32_t *index = column->indices.buf;
+    right = right && column->indices.len >= 4 * rows;
+    for (Py_ssize_t i = 0; right && i < rows; i++) right = index[i] >= 0 && index[i] < column->texts;
+    if (!right) PyErr_SetString(PyExc_ValueError, "a row names a text that its column does not have");
+    return right ? 0 : -1;
+}
+
+static void hash_row(const Column *columns, Py_ssize_t count, Py_ssize_t row, Compress used, uint8_t *text,
+                     uint8_t *hash) {
+    int64_t length = 0;
+    for (Py_ssize_t j = 0; j < count; j++) {
+        const int64_t *starts = columns[j].starts.buf, at = ((const int32_t *)columns[j].indices.buf)[row];
+        const int64_t size = starts[at + 1] - starts[at];
+        const uint8_t *from = (const uint8_t *)columns[j].content.buf + starts[at];
+        if (size <= SHORT && starts[at] + SHORT <= columns[j].content.len)
+            memcpy(text + length, from, SHORT); /* of a fixed length, which is faster; what is too much is written over */
+        else
+            memcpy(text + length, from, (size_t)size);
+        length += size;
+    }
+    const int64_t whole = (length + 9 + BLOCK - 1) / BLOCK * BLOCK;
+    memset(text + length, 0, (size_t)(whole - length));
+    text[length] = 0x80;
+    for (int i = 0; i < 8; i++) text[whole - 1 - i] = (uint8_t)((uint64_t)length * 8 >> (8 * i));
+    uint32_t state[8];
+    memcpy(state, START, sizeof state);
+    used(state, text, (size_t)(whole / BLOCK));
+    for (int i = 0; i < HASH; i++) hash[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+}
+
+static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
+    PyObject *given, *hashes = NULL;
+    Py_ssize_t rows;
+    int portable = 0;
+    if (!PyArg_ParseTuple(arguments, "O!n|p", &PyList_Type, &given, &rows, &portable)) return NULL;
+    Compress used = compress;
+#ifdef HAS_INSTRUCTIONS
+    if (!portable && has_sha()) used = compress_fast;
+#endif
+    const Py_ssize_t count = PyList_Size(given);
+    Column *columns = PyMem_Calloc((size_t)count + 1, sizeof *columns);
+    uint8_t *text = NULL;
+    int64_t longest = 2 * BLOCK;
+    Py_ssize_t taken = 0;
+    if (columns == NULL || rows < 0) goto end;
+    for (; taken < count && !PyErr_Occurred(); taken++) {
+        if (take_column(columns + taken, PyList_GetItem(given, taken), rows) == 0) longest += columns[taken].longest;
+    }
+    if (PyErr_Occurred()) goto end;
+    text = PyMem_Malloc((size_t)longest);
+    hashes = PyBytes_FromStringAndSize(NULL, rows * HASH);
+    if (text == NULL || hashes == NULL) {
+        Py_CLEAR(hashes);
+        goto end;
+    }
+    uint8_t *hash = (uint8_t *)PyBytes_AsString(hashes);
+    Py_BEGIN_ALLOW_THREADS
+    for (Py_ssize_t row = 0; row < rows; row++) hash_row(columns, count, row, used, text, hash + HASH * row);
+    Py_END_ALLOW_THREADS
+end:
+    for (Py_ssize_t j = 0; j < taken; j++) {
+        Py_buffer *buffers[] = {&columns[j].indices, &columns[j].starts, &columns[j].content};
+        for (int i = 0; i < 3; i++)
+            if (buffers[i]->obj != NULL) PyBuffer_Release(buffers[i]);
+    }
+    PyMem_Free(columns);
+    PyMem_Free(text);
+    return hashes != NULL || PyErr_Occurred() ? hashes : PyErr_NoMemory();
+}
+
+static PyMethodDef methods[] = {
+    {"hash_rows", hash_rows, METH_VARARGS, "SHA-256 of rows, as sha256_rows.pyi says."},
+    {NULL, NULL, 0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "sha256_rows", NULL, 0, methods, NULL, NULL, NULL, NULL};
+
+PyMODINIT_FUNC PyInit_sha256_rows(void) { return PyModule_Create(&module); }
