@@ -248,14 +248,6 @@ def test_rows_have_one_hash_compiled_or_not(compiled: Any, drawn: tuple[Schema, 
     assert hashes[0] == hashes[1] and len(hashes[0]) == 32 * len(drawn[1])
 
 
-@pytest.mark.long
-def test_columns_that_are_joined_together_change_no_text() -> None:
-    table = read_frame(ROWS, SCHEMA)
-    places = np.random.default_rng(0).integers(0, 3, (7, 1000))
-    many = pd.DataFrame({name: table[name].array.take(place) for name, place in zip(table, places, strict=True)})
-    assert texts_of(many) == [text for place in range(1000) for text in texts_of(many.iloc[place : place + 1])]
-
-
 def mixed(number: int) -> int:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         number = (number ^ number >> shift) * factor % 2**64
@@ -310,3 +302,12 @@ def test_rows_have_one_text_if_and_only_if_they_are_equal(drawn) -> None:
         assert [other == one for other in rows] == [other == text for other in texts]
     assert texts == [text for place in range(len(table)) for text in texts_of(table.iloc[[place]], schema)]
     assert row_hashes(table, schema).dtype == np.uint8
+
+
+@given(st.lists(st.text(max_size=5) | st.text("ab", min_size=1020, max_size=1030), min_size=1))
+def test_the_digest_of_a_source_knows_long_texts(cells: list[str]) -> None:
+    own = SourceDigest()
+    own.add_frame(pd.DataFrame({"x": cells}, dtype="str"))
+    numbers = [mixed((number_of("x") + number_of(cell)) % 2**64) if cell else 0 for cell in cells]
+    total = sum(mixed((1 + number) % 2**64) for number in numbers) % 2**64
+    assert own.digest(KEY) == hmac.digest(KEY, f"likeness rows of a source {total}".encode(), "sha256").hex()

@@ -18,7 +18,7 @@ from toy_maps import Outer, Trigonometric
 from likeness.core.engine import LOCAL, Threads, threads
 from likeness.core.errors import ArtifactError, DataError
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.private_tables import StoredRows, iter_stored, read_private, write_private_chunks
+from likeness.data.private_tables import iter_stored, read_private, write_private_chunks
 from likeness.data.source.files import read_source
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells
@@ -94,7 +94,7 @@ def test_encoded_rows_are_in_memory_two_chunks_at_a_time(
     alive: list[weakref.ref[Any]] = []
     most: list[int] = []
 
-    def passed_on(*words: Any) -> Iterator[StoredRows]:
+    def passed_on(*words: Any) -> Iterator[pa.RecordBatch]:
         for chunk in iter_stored(*words):
             alive.append(weakref.ref(chunk))
             most.append(sum(ref() is not None for ref in alive))

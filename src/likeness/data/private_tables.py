@@ -1,13 +1,12 @@
 """Private tables on disk: files of Arrow whose hash and size say nothing about their rows.
 
-A file has batches of rows, and a last one without rows, whose metadata are the manifest and the number of rows of each
-batch. Later stages read single columns many times, which Arrow's format gives in less time than Parquet.
+A file has batches of rows, and a last one without rows, whose metadata are the manifest and the number of rows. Later
+stages read encoded rows many times, which takes less time than from Parquet.
 """
 
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,7 +14,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
@@ -30,7 +28,7 @@ _SALT_AT_ONCE = 1 << 20
 _PIXELS = b"likeness.pixels"  # a key in the metadata of a private file
 _IMAGE = "__image__"  # the column that holds all pixels of a row
 _GROUP_BYTES = 1 << 24  # of images in a batch
-_MANIFEST, _LENGTHS = b"likeness.card", b"likeness.lengths"  # keys in the metadata of its last batch
+_MANIFEST, _COUNT = b"likeness.card", b"likeness.rows"  # keys in the metadata of its last batch
 
 
 def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] | None = None) -> None:
@@ -66,14 +64,14 @@ def write_private_chunks(
         first = next(chunks)
         schema = _file_schema(first)
         rows = max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
-        lengths: list[int] = []
+        count = 0
         options = pa.ipc.IpcWriteOptions(compression="lz4" if packed else None, use_threads=False)
         with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
             temporary.chmod(0o600)
             for group in equal_chunks((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
                 writer.write_batch(_batch(group))
-                lengths.append(len(group))
-            about = {_MANIFEST: json.dumps(dict(manifest())), _LENGTHS: json.dumps(lengths)}
+                count += len(group)
+            about = {_MANIFEST: json.dumps(dict(manifest())), _COUNT: json.dumps(count)}
             writer.write_batch(_batch(_as_stored(first.iloc[:0], schema)), about)
         _pad(temporary)
         temporary.replace(path)
@@ -145,7 +143,7 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    count = sum(_about(_open_private(path), _LENGTHS))
+    count = _about(_open_private(path), _COUNT)
     if most is None or count <= most:
         return read_private(path)
     wanted = np.unique(public(seed, "private.sample").integers(0, count, most))
@@ -195,29 +193,10 @@ def iter_private(
     yield from map(_typed_as_written, equal_chunks(tables, chunk_rows))
 
 
-class StoredRows:
-    """Consecutive rows of a batch of a private table. A column is read when it is asked for, and held.
-
-    Attributes:
-        names: of the columns.
-    """
-
-    def __init__(self, read: Callable[[str], NDArray[Any]], names: Sequence[str], rows: range) -> None:
-        """Read nothing yet: ``read`` gives the column of a name of the whole batch."""
-        self.names, self._read, self._rows = names, read, rows
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        """The values of a column, shape (n,); NaN where a number is missing."""
-        return self._read(name)[self._rows.start : self._rows.stop]
-
-
 def iter_stored(
     path: Path, most_rows: int, manifest: Mapping[str, Any], groups: Sequence[int] | None = None
-) -> Iterator[StoredRows]:
-    """The rows of a private table without images, where few columns are needed; memory holds a batch.
+) -> Iterator[pa.RecordBatch]:
+    """The rows of a private table without images as the file has them, of one batch in a step.
 
     Args:
         path: the file.
@@ -229,17 +208,8 @@ def iter_stored(
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
     file = _open_private(path, None, manifest)
-    files = {name: _open_private(path, [name], manifest) for name in file.schema.names}
-
-    def column(group: int, name: str) -> NDArray[Any]:
-        values: NDArray[Any] = files[name].get_batch(group).column(0).to_numpy(zero_copy_only=False)
-        return values
-
-    lengths = _about(file, _LENGTHS)
-    for group in range(len(lengths)) if groups is None else groups:
-        read = lru_cache(None)(partial(column, group))
-        for start in range(0, lengths[group], most_rows):
-            yield StoredRows(read, file.schema.names, range(start, min(start + most_rows, lengths[group])))
+    for batch in map(file.get_batch, range(file.num_record_batches - 1) if groups is None else groups):
+        yield from (batch.slice(start, most_rows) for start in range(0, len(batch), most_rows))
 
 
 def text_columns(path: Path) -> list[str]:
@@ -280,7 +250,7 @@ def _stored_names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]
 
 
 def _about(file: pa.RecordBatchFileReader, key: bytes) -> Any:
-    """What the last batch says."""
+    """Read what the last batch says under a key."""
     return json.loads(file.get_batch_with_custom_metadata(file.num_record_batches - 1)[1][key])
 
 
@@ -298,11 +268,11 @@ def _open_private(
             indices = list(map(file.schema.get_field_index, _stored_names(file.schema, columns)))
             options = pa.ipc.IpcReadOptions(included_fields=indices, use_threads=False)
             file = pa.ipc.open_file(pa.OSFile(str(path)), options=options)
-        found = {} if manifest is None else _about(file, _MANIFEST)
+        own = {} if manifest is None else _about(file, _MANIFEST)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: likeness run") from None
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: likeness run") from None
-    if manifest is not None and found != dict(manifest):
+    if manifest is not None and own != dict(manifest):
         raise ArtifactError(f"{path} was replaced while it was in use. Run: likeness run")
     return file

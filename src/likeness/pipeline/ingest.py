@@ -325,8 +325,5 @@ def encoded_rows(
         typed = forward_transform(apply_released_categories(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
 
-    return engine.stream(encode_chunk, iter_private(table, None, _chunk_rows(schema), manifest=ingested))
-
-
-def _chunk_rows(schema: Schema) -> int:
-    return max(1, min(_ENCODED_ROWS, _ENCODED_CELLS // len(schema.names)))
+    rows = max(1, min(_ENCODED_ROWS, _ENCODED_CELLS // len(schema.names)))
+    return engine.stream(encode_chunk, iter_private(table, None, rows, manifest=ingested))

@@ -116,7 +116,7 @@ class EncodedRows:
                 yield _records(encoder, chunk, chunk)
             return
         for stored in iter_stored(self.path, rows, self.manifest, self.groups):
-            yield _records(encoder, stored, stored.names)
+            yield _records(encoder, stored, stored.schema.names)
 
     def split(self, most: int) -> "list[EncodedRows]":
         """Split the rows into at most ``most`` parts with about equal numbers of batches."""

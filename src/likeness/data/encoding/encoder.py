@@ -24,7 +24,7 @@ _MISSING_UNIT = 0.5  # where a missing number stands in the dense form; its indi
 
 
 class Codes(Protocol):
-    """Codes by the name of their column: a frame, or rows of a private file."""
+    """Codes by the name of their column: a frame, or a batch of a private file."""
 
     def __getitem__(self, name: str, /) -> Any: ...
     def __len__(self) -> int: ...

@@ -111,8 +111,8 @@ def typed_column(
         numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
         codes, missing = np.arange(len(values)), np.isnan(numbers)
     else:
-        codes, distinct = _distinct_cells(values)
-        texts = texts_of(pd.Series(distinct))
+        codes, cells = _distinct_cells(values)
+        texts = texts_of(pd.Series(cells))
         missing = (texts.isna() | texts.isin(["", *column.missing_values])).to_numpy()
         numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
     missing = missing | kind.means_missing(texts, numbers, column, decimal)
@@ -139,8 +139,7 @@ def _distinct_cells(values: "pd.Series[Any]") -> "tuple[NDArray[Any], Any]":
     if isinstance(values.dtype, pd.StringDtype) and not has_few_values(pa.array(values, from_pandas=True)):
         return np.arange(len(values)), values.array
     # Python's objects as texts first: to factorize, True and 1 and 1.0 are one.
-    codes, distinct = pd.factorize(texts_of(values) if values.dtype == object else values)
-    return codes, distinct
+    return pd.factorize(texts_of(values) if values.dtype == object else values)
 
 
 def refusal(fault: str, column: Column, where: str) -> DataError:

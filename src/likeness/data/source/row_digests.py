@@ -28,7 +28,6 @@ except ImportError:  # no compiler was there
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""
 _MODULUS = 2**256
-_ROWS = 1 << 16  # of a source in one step
 _SHORT = 1 << 10  # bytes of a text, which are taken from all texts at once
 MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 """Bits by which a number is moved, and factors: the end of SplitMix64."""
@@ -36,23 +35,18 @@ MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 
 def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
     """SHA-256 of the text of each typed row (:mod:`likeness.data.source.row_texts`), compiled or by Python."""
+    steps = [np.empty((0, 32), np.uint8)]
     if hash_rows is None or schema.pixels:  # the text of an image is so long that Python adds little
-        steps = [hashes_of(texts.to_pylist()) for texts in row_texts(table, schema)]
-    else:
-        steps = [_hash_columns(columns) for _, columns in framed_columns(table, schema)]
-    return np.concatenate([np.empty((0, 32), np.uint8), *steps])
-
-
-def _hash_columns(columns: Sequence[pa.DictionaryArray]) -> Hashes:
-    """SHA-256 of each row of cells of texts, by the compiled module."""
-    parts = [(cells.indices.to_numpy(), *cells.dictionary.buffers()[1:]) for cells in columns]
-    return np.frombuffer(hash_rows(parts, len(columns[0])), np.uint8).reshape(-1, 32)
+        return np.concatenate(steps + [hashes_of(texts.to_pylist()) for texts in row_texts(table, schema)])
+    for pixels, columns in framed_columns(table, schema):
+        parts = [(cells.indices.to_numpy(), *cells.dictionary.buffers()[1:]) for cells in columns]
+        steps.append(np.frombuffer(hash_rows(parts, len(pixels)), np.uint8).reshape(-1, 32))
+    return np.concatenate(steps)
 
 
 def hashes_of(texts: Iterable[bytes]) -> Hashes:
     """SHA-256 of each text."""
-    sha256 = hashlib.sha256
-    digests = b"".join([sha256(text).digest() for text in texts])
+    digests = b"".join([hashlib.sha256(text).digest() for text in texts])
     return np.frombuffer(digests, np.uint8).reshape(-1, 32)
 
 
@@ -93,7 +87,8 @@ class TypedDigest:
         """Add rows by their hashes, from :func:`row_hashes`."""
         if self._ordered:
             self._state.update(hashes.tobytes())
-        self.put(_sum(hashes), len(hashes))
+        digits = hashes.view(">u4").sum(axis=0, dtype=np.uint64)  # of the hashes as numbers, the first one first
+        self.put(sum(int(digit) << (32 * index) for index, digit in enumerate(reversed(digits))), len(hashes))
 
     def put(self, total: int, count: int) -> None:
         """Add rows in any order by the sum of their hashes, and their number."""
@@ -161,12 +156,10 @@ class SourceDigest:
         """
         pairs = zip(names, columns, strict=True)
         read = [pair for pair in pairs if not pa.types.is_nested(getattr(pair[1], "type", pa.null()))]
-        count = len(read[0][1]) if read else 0
-        for start in range(0, count, _ROWS):
-            rows = np.ones(min(_ROWS, count - start), np.uint64)
-            for name, cells in read:
-                rows += _cell_numbers(name, cells[start : start + _ROWS])
-            self.put(int(mix_bits(rows).sum(dtype=np.uint64)))
+        rows = np.ones(len(read[0][1]) if read else 0, np.uint64)
+        for name, cells in read:
+            rows += _cell_numbers(name, cells)
+        self.put(int(mix_bits(rows).sum(dtype=np.uint64)))
 
     def put(self, total: int) -> None:
         """Add the sum of another digest."""
@@ -213,15 +206,9 @@ def _text_numbers(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
     data, lengths = np.frombuffer(content or b"", np.uint8), np.diff(stops)
     weights = mix_bits(np.arange(1, 1 + lengths.max(), dtype=np.uint64))
     sums, rows, step = np.zeros(len(lengths), np.uint64), np.arange(len(lengths)), np.uint64(1)
-    for place, weight in enumerate(weights[:_SHORT]):
-        rows = rows[lengths[rows] > place]
-        sums[rows] += (data[stops[rows] + place] + step) * weight
+    for position, weight in enumerate(weights[:_SHORT]):
+        rows = rows[lengths[rows] > position]
+        sums[rows] += (data[stops[rows] + position] + step) * weight
     for row in rows[lengths[rows] > _SHORT]:
         sums[row] += ((data[stops[row] + _SHORT : stops[row + 1]] + step) * weights[_SHORT : lengths[row]]).sum()
     return sums
-
-
-def _sum(hashes: Hashes) -> int:
-    """The hashes as numbers, the first digit first, added up."""
-    digits = hashes.view(">u4").sum(axis=0, dtype=np.uint64)
-    return sum(int(digit) << (32 * index) for index, digit in enumerate(reversed(digits)))

@@ -12,7 +12,7 @@ the order of the schema, without anything between. So different rows have differ
 - pixel: its digits, as an integer
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from likeness.data.schema.schema import Schema
 
 _CELLS, _JOINED_CELLS = 1 << 22, 1 << 18  # whose texts are made, and which are joined, in one step
-_COMBINATIONS = 1 << 12  # of cells of several columns, whose texts are joined once
 _NOTHING, _MISSING = pa.scalar(b"", pa.large_binary()), pa.scalar(b"-", pa.large_binary())
 _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) for value in range(256)], np.uint8)
 
@@ -36,50 +35,22 @@ _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) 
 def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryArray]:
     """The texts of typed rows, in steps, which change no text. The schema may have open columns."""
     step = max(1, _JOINED_CELLS // len(schema.columns))
-    for pixels, framed in framed_columns(table, schema):
-        count = len(pixels) or len(framed[0])
-        others = list(_group_columns(framed, min(_COMBINATIONS, count // 4)))
-        for at in range(0, count, step):
-            yield join_texts(
-                [*pixels[at : at + step].T, *(cells[at : at + step].dictionary_decode() for cells in others)]
-            )
+    for pixels, columns in framed_columns(table, schema):
+        for at in range(0, len(pixels), step):
+            texts = (cells[at : at + step].dictionary_decode() for cells in columns)
+            yield join_texts([*pixels[at : at + step].T, *texts])
 
 
 def framed_columns(table: pd.DataFrame, schema: "Schema") -> Iterator[tuple["NDArray[Any]", list[pa.DictionaryArray]]]:
     """The pixels of typed rows, shape (n, pixels), and their other columns as cells of texts, in steps."""
-    step = max(1, _CELLS // len(schema.columns))
-    pixels = leading_pixels(table) if schema.pixels else []
+    step, pixels = max(1, _CELLS // len(schema.columns)), leading_pixels(table) if schema.pixels else []
     for start in range(0, len(table), step):
         chunk = table.iloc[start : start + step]
-        yield (
-            matrix(chunk, pixels),
-            [
-                frame_cells(pa.array(chunk[column.name], from_pandas=True), column.type.exact_texts)
-                for column in schema.columns[len(pixels) :]
-            ],
-        )
-
-
-def _group_columns(columns: Iterable[pa.DictionaryArray], most: int) -> Iterator[pa.DictionaryArray]:
-    """The same cells in fewer columns: neighbors with few different cells as one column of their joined cells.
-
-    Args:
-        columns: of cells.
-        most: different cells of a column that is made of several.
-    """
-    held: pa.DictionaryArray | None = None
-    for cells in columns:
-        if held is None or len(held.dictionary) * len(cells.dictionary) > most:
-            if held is not None:
-                yield held
-            held = cells
-            continue
-        first, second = np.indices((len(held.dictionary), len(cells.dictionary))).reshape(2, -1)
-        both = pc.binary_join_element_wise(held.dictionary.take(first), cells.dictionary.take(second), _NOTHING)
-        indices = held.indices.to_numpy() * len(cells.dictionary) + cells.indices.to_numpy()
-        held = pa.DictionaryArray.from_arrays(indices, both)
-    if held is not None:
-        yield held
+        columns = [
+            frame_cells(pa.array(chunk[column.name], from_pandas=True), column.type.exact_texts)
+            for column in schema.columns[len(pixels) :]
+        ]
+        yield matrix(chunk, pixels), columns
 
 
 def join_texts(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:
