@@ -268,11 +268,11 @@ def _open_private(
             indices = list(map(file.schema.get_field_index, _stored_names(file.schema, columns)))
             options = pa.ipc.IpcReadOptions(included_fields=indices, use_threads=False)
             file = pa.ipc.open_file(pa.OSFile(str(path)), options=options)
-        own = {} if manifest is None else _about(file, _MANIFEST)
+        manifest_in_file = {} if manifest is None else _about(file, _MANIFEST)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: likeness run") from None
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: likeness run") from None
-    if manifest is not None and own != dict(manifest):
+    if manifest is not None and manifest_in_file != dict(manifest):
         raise ArtifactError(f"{path} was replaced while it was in use. Run: likeness run")
     return file

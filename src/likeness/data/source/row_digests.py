@@ -208,7 +208,8 @@ def _text_numbers(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
     sums, rows, step = np.zeros(len(lengths), np.uint64), np.arange(len(lengths)), np.uint64(1)
     for position, weight in enumerate(weights[:_SHORT]):
         rows = rows[lengths[rows] > position]
-        sums[rows] += (data[stops[rows] + position] + step) * weight
+        sums[rows] += (data[stops[rows] + position].astype(np.uint64) + step) * weight
     for row in rows[lengths[rows] > _SHORT]:
-        sums[row] += ((data[stops[row] + _SHORT : stops[row + 1]] + step) * weights[_SHORT : lengths[row]]).sum()
+        rest = data[stops[row] + _SHORT : stops[row + 1]].astype(np.uint64) + step
+        sums[row] += (rest * weights[_SHORT : lengths[row]]).sum()
     return sums
