@@ -47,9 +47,10 @@ OFFERED = {
 
 
 def file_of(module: str) -> Path | None:
-    """The source of a module of ours; None for any other."""
+    """The source of a module of ours, of a compiled one its stub; None for any other."""
     base = (ROOT if module.split(".")[0] == "stages" else ROOT / "src").joinpath(*module.split("."))
-    return next((path for path in (base.with_suffix(".py"), base / "__init__.py") if path.exists()), None)
+    paths = base.with_suffix(".py"), base / "__init__.py", base.with_suffix(".pyi")
+    return next((path for path in paths if path.exists()), None)
 
 
 class Source:

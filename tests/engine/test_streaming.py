@@ -405,3 +405,12 @@ def test_a_wrong_public_number_of_rows_is_refused_while_the_table_is_written(tmp
     with pytest.raises(DataError, match="num_records is 60, the training table has 42 rows"):
         write(60)
     assert not list(written.parent.iterdir())
+
+
+def test_a_folder_may_begin_with_a_file_without_rows(tmp_path: Path) -> None:
+    path, written = source(tmp_path), tmp_path / "private/table.arrow"
+    (path / "c.parquet").rename(path / "0.parquet")
+    params = settings_of(path)
+    rows = typed_rows(Sources(tmp_path, params), SCHEMA, IngestedRows(params, SCHEMA))
+    write_private_chunks(rows, written, lambda: {})
+    assert len(read_private(written)) == 60

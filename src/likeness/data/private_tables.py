@@ -87,6 +87,8 @@ def _file_schema(table: pd.DataFrame) -> pa.Schema:
     """The schema of a file."""
     pixels = leading_pixels(table)
     schema = pa.Schema.from_pandas(table.iloc[:, len(pixels) :], preserve_index=False)
+    fields = [field.with_type(pa.string()) if field.type == pa.null() else field for field in schema]  # without a row
+    schema = pa.schema(fields, schema.metadata)
     if pixels:
         schema = schema.append(pa.field(_IMAGE, pa.binary(len(pixels))))
         schema = schema.with_metadata({**schema.metadata, _PIXELS: json.dumps(pixels)})
@@ -106,8 +108,7 @@ def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 def _pixels(schema: pa.Schema) -> list[str]:
-    names: list[str] = json.loads((schema.metadata or {}).get(_PIXELS, b"[]"))
-    return names
+    return list(json.loads((schema.metadata or {}).get(_PIXELS, b"[]")))
 
 
 def _pad(path: Path) -> None:
@@ -161,8 +162,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    manifest: dict[str, Any] = _about(_open_private(path), _MANIFEST)
-    return manifest
+    return dict(_about(_open_private(path), _MANIFEST))
 
 
 def iter_private(

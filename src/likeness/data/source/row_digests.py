@@ -211,5 +211,5 @@ def _text_numbers(texts: pa.LargeBinaryArray) -> NDArray[np.uint64]:
         sums[rows] += (data[stops[rows] + position].astype(np.uint64) + step) * weight
     for row in rows[lengths[rows] > _SHORT]:
         rest = data[stops[row] + _SHORT : stops[row + 1]].astype(np.uint64) + step
-        sums[row] += (rest * weights[_SHORT : lengths[row]]).sum()
+        sums[row : row + 1] += (rest * weights[_SHORT : lengths[row]]).sum()
     return sums
