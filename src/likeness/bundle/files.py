@@ -105,10 +105,9 @@ class Bundle:
 
     def json(self, name: str) -> dict[str, Any]:
         """Content of a JSON file that holds a mapping."""
-        value = json_content(self.text(name), name)
+        value: dict[str, Any] = json_content(self.text(name), name)
         require(isinstance(value, dict), f"{name} does not hold a mapping")
-        result: dict[str, Any] = value
-        return result
+        return value
 
     @cached_property
     def params(self) -> Params:

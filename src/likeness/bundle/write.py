@@ -117,8 +117,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         extract = chain_extract(ledger.records(), population, open_others)
         (folder / contents.LEDGER).write_bytes(chain_text(extract).encode())
         names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
-        stray = [name for name in names if not contents.allowed_name(name)]
-        if stray:
+        if stray := [name for name in names if not contents.allowed_name(name)]:
             raise ReleaseError(f"{stray[0]} must not be in a bundle. Please report this line.")
         (folder / contents.CHECKSUMS).write_bytes(sums(folder).encode())
         names = sorted([*names, contents.CHECKSUMS])

@@ -13,7 +13,7 @@ from likeness.config.typed import build, require
 from likeness.core.errors import ArtifactError, BudgetError, LedgerError, LikenessError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
-from likeness.ledger.budget import Budget, Cost
+from likeness.ledger.budget import Cost
 from likeness.ledger.chain import Chain
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
@@ -112,8 +112,7 @@ def ledger_verify(
 ) -> None:
     """Check chain, anchor, every released file and outside witnesses. Print the head for an outside witness."""
     ledger = _open()
-    lost, given_up = [], ledger.lost_keys()
-    commits = ledger.commits()
+    lost, given_up, commits = [], ledger.lost_keys(), ledger.commits()
     for key, (seq, digest) in commits.items():
         data = stored_bytes(ledger, key)
         if key not in given_up and (data is None or sha256_bytes(data) != digest):
@@ -205,7 +204,13 @@ def ledger_afford(
         charged = zip(runs, costs, strict=True)
         grid = [{"method": name, "epsilon": target, "rho": cost.rho} for (name, target), cost in charged]
         of_runs = grid[0] if len(grid) == 1 else {"runs": grid, "rho": total.rho}
-        say_json({**of_runs, "delta_keys": total.delta, **_cap_after(budget, total)})
+        after = {
+            "cap": {"epsilon": budget.cap_epsilon, "delta": budget.cap_delta},
+            "spent_rho": budget.spent_rho,
+            "spent_delta_keys": budget.spent_delta,
+            "remaining_rho": budget.add_cost(total).remaining_rho,
+        }
+        say_json({**of_runs, "delta_keys": total.delta, **after})
         return
     names = [f"{name} at epsilon {target:g}" for name, target in runs]
     if len(runs) > 1:
@@ -251,16 +256,6 @@ def _grid(project: Project, methods: list[str], epsilons: list[float]) -> list[P
     for epsilon in epsilons:
         require(epsilon > 0, "--epsilon", epsilon, "a number greater than 0")
     return [with_target(project, name, target) for name in dict.fromkeys(methods) for target in dict.fromkeys(epsilons)]
-
-
-def _cap_after(budget: Budget, cost: Cost) -> dict[str, Any]:
-    """The cap for scripts, and its rest after a cost."""
-    return {
-        "cap": {"epsilon": budget.cap_epsilon, "delta": budget.cap_delta},
-        "spent_rho": budget.spent_rho,
-        "spent_delta_keys": budget.spent_delta,
-        "remaining_rho": budget.add_cost(cost).remaining_rho,
-    }
 
 
 @ledger_app.command("cap")

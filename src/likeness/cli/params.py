@@ -48,8 +48,7 @@ def no_option(option: str, names: Iterable[str]) -> str:
     """Explain an unknown option: it is a setting of params.yaml, or perhaps mistyped."""
     settings = [key.name for where, section in {"": Params, **METHODS}.items() for key in keys(section, where)]
     name = option.lstrip("-").replace("-", "_")
-    matches = [setting for setting in settings if setting.rpartition(".")[2] == name]
-    if matches:
+    if matches := [setting for setting in settings if setting.rpartition(".")[2] == name]:
         return f"No such option: {option}. It is a setting of params.yaml: {', '.join(matches)}."
     return f"No such option: {option}.{did_you_mean(option, names)}"
 

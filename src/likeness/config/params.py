@@ -69,7 +69,6 @@ class Privacy(Section):
     )
 
     def __post_init__(self) -> None:
-        """Check ranges."""
         super().__post_init__()
         named = self.population.strip() != ""
         require(named, "privacy.population", self.population, "a name for the people in the data")
@@ -291,7 +290,6 @@ class Sample(Section):
     where: Mapping[str, Any] = setting(dict, 'only such rows: {income: ">50K", age: 30..40}; with marginals any column')
 
     def __post_init__(self) -> None:
-        """Check the number of rows, or the word in its place."""
         super().__post_init__()
         valid = self.rows == AUTO or not isinstance(self.rows, str)
         require(valid, "sample.rows", self.rows, f"{AUTO} or a whole number from 1")

@@ -53,13 +53,8 @@ def setting(
         rule: the range in words, in the place of the generated ones.
         longest: most characters of a text, in one line without controls; None: any text of several lines.
     """
-    metadata: dict[str, Any] = {
-        "help": help,
-        "range": (least, most, above, below),
-        "options": tuple(options),
-        "rule": rule,
-        "longest": longest,
-    }
+    ends = least, most, above, below
+    metadata = {"help": help, "range": ends, "options": tuple(options), "rule": rule, "longest": longest}
     if isinstance(default, Callable):  # type: ignore[arg-type]
         return dataclasses.field(default_factory=default, metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
@@ -72,7 +67,6 @@ class Section:
     """
 
     def __post_init__(self) -> None:
-        """Check ranges."""
         for item in fields(self):  # type: ignore[arg-type]
             value = getattr(self, item.name)
             if not _fits(value, item.metadata):

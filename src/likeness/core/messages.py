@@ -68,8 +68,7 @@ class _StandardError(logging.Handler):
     """Writes each message in one piece to the present ``sys.stderr``, which may hold a bar."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        listen = listener() or show
-        listen(Report(record.getMessage(), safe=True))
+        (listener() or show)(Report(record.getMessage(), safe=True))
 
 
 Listen = Callable[[Report], None]

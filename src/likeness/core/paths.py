@@ -13,7 +13,6 @@ class ProjectPath:
     """A file or folder of a project: below the root of an object, relative to any root on the class."""
 
     def __init__(self, name: str) -> None:
-        """Keep the name, relative to the root."""
         self._path = Path(name)
 
     def __get__(self, paths: "ProjectPaths | None", owner: type["ProjectPaths"]) -> Path:

@@ -19,15 +19,13 @@ from numpy.typing import NDArray
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.evaluation.marginals import cells, cramers_v, total_variation
+from likeness.evaluation.marginals import Codes, cells, cramers_v, total_variation
 from likeness.evaluation.utility import sample_rows
 
 MOST_MAPPED, MOST_CROSSED, MOST_SHOWN, MOST_GROUPS, MOST_RARE = 60, 3, 10, 12, 20
 RARE = 0.01
 """Share of the training rows below which a category is rare."""
 _MISSING = "(missing)"
-Codes = NDArray[np.int64]
-"""Numbers of cells, shape (rows, columns)."""
 
 
 def details(tables: Mapping[str, pd.DataFrame], held_out: pd.DataFrame, schema: Schema, bins: int) -> dict[str, Any]:
@@ -201,9 +199,7 @@ def _rare(codes: Mapping[str, Codes], labels: list[list[str]], schema: Schema) -
         if column.is_categorical:
             counts = [np.bincount(codes[name][:, index], minlength=column.width) for name in ("real", "synthetic")]
             shares = [count / max(1, count.sum()) for count in counts]
-            rows += [
-                (f"{column.name} = {labels[index][cell]}", int(counts[0][cell]), float(share), float(shares[1][cell]))
-                for cell, share in enumerate(shares[0])
-                if share < RARE
-            ]
+            for cell in np.flatnonzero(shares[0] < RARE):
+                of_both = float(shares[0][cell]), float(shares[1][cell])
+                rows.append((f"{column.name} = {labels[index][cell]}", int(counts[0][cell]), *of_both))
     return sorted(rows, key=lambda row: (row[2], row[0]))[:MOST_RARE]

@@ -26,11 +26,14 @@ from likeness.data.schema.schema import Schema
 MOST_DENSE_CELLS = 1 << 22
 """Most cells of a dense count. A larger marginal counts the cells that occur, so memory stays below 100 MB."""
 
+Codes = NDArray[np.int64]
+"""Numbers of cells, shape (rows, columns)."""
+
 SEPARATOR = " × "
 """Text between the column names of a marginal, for people. No program parses it."""
 
 
-def cells(df: pd.DataFrame, schema: Schema, bins: int = 16) -> tuple[NDArray[np.int64], list[int]]:
+def cells(df: pd.DataFrame, schema: Schema, bins: int = 16) -> tuple[Codes, list[int]]:
     """Cell numbers (n, columns) of every schema column, and the number of cells of each column.
 
     A numeric column has ``bins + 1`` cells, the last for missing values. The last bin includes its upper bound. A
@@ -51,9 +54,7 @@ def cells(df: pd.DataFrame, schema: Schema, bins: int = 16) -> tuple[NDArray[np.
     return np.stack(columns, axis=1), sizes
 
 
-def total_variation(
-    a: NDArray[np.int64], b: NDArray[np.int64], sizes: Sequence[int], columns: Sequence[int] | None = None
-) -> float:
+def total_variation(a: Codes, b: Codes, sizes: Sequence[int], columns: Sequence[int] | None = None) -> float:
     """Total variation between two tables of cell numbers, (n, k) and (m, k), over the joint cells of some columns.
 
     Args:
@@ -63,8 +64,7 @@ def total_variation(
         columns: numbers of the columns; None: all of them jointly.
     """
     chosen = range(len(sizes)) if columns is None else columns
-    joint_a, joint_b = np.zeros(len(a), np.int64), np.zeros(len(b), np.int64)
-    width = 1
+    joint_a, joint_b, width = np.zeros(len(a), np.int64), np.zeros(len(b), np.int64), 1
     for column in chosen:
         joint_a = joint_a * sizes[column] + a[:, column]
         joint_b = joint_b * sizes[column] + b[:, column]
@@ -124,7 +124,7 @@ def marginal_table(
     return pd.DataFrame(rows, columns=["order", "columns", "total_variation"])
 
 
-def cramers_v(codes: NDArray[np.int64], sizes: Sequence[int]) -> NDArray[np.float64]:
+def cramers_v(codes: Codes, sizes: Sequence[int]) -> NDArray[np.float64]:
     r"""Matrix (k, k) of Bergsma's bias-corrected Cramer's V between columns of cell numbers (n, k).
 
     .. math:: \tilde V = \sqrt{\frac{\max(0, \chi^2/n - (r-1)(c-1)/(n-1))}{\min(\tilde r, \tilde c) - 1}},

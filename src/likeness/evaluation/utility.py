@@ -36,14 +36,8 @@ from likeness.evaluation.classifiers import CLASSIFIERS, REGRESSORS, SLOWEST_FIR
 
 Array = NDArray[Any]
 
-CLASSIFICATION_METRICS = (
-    "roc_auc_hard",
-    "roc_auc_score",
-    "average_precision_hard",
-    "average_precision_score",
-    "f1",
-    "accuracy",
-)
+_OF_RANKINGS = ("roc_auc_hard", "roc_auc_score", "average_precision_hard", "average_precision_score")
+CLASSIFICATION_METRICS = (*_OF_RANKINGS, "f1", "accuracy")
 REGRESSION_METRICS = ("r2", "rmse")
 
 FEWEST_ROWS = 10
@@ -135,11 +129,8 @@ def one_vs_rest(truth: Array, scores: Array, metric: Callable[[Array, Array], fl
     """
     num_classes = scores.shape[1]
     candidates = [num_classes - 1] if num_classes == 2 else range(num_classes)
-    values = [
-        float(metric(truth == label, scores[:, label]))
-        for label in candidates
-        if 0 < np.sum(truth == label) < len(truth)
-    ]
+    splitting = [label for label in candidates if 0 < np.sum(truth == label) < len(truth)]
+    values = [float(metric(truth == label, scores[:, label])) for label in splitting]
     return float(np.mean(values)) if values else 0.5
 
 

@@ -59,19 +59,12 @@ _ROUNDING = 1e-9  # of a share, where no noise was added
 
 @dataclass(frozen=True)
 class _Side:
-    """A column of a pair.
+    """A column of a pair."""
 
-    Attributes:
-        features: of each cell, shape (cells, slots).
-        mean: of the features.
-        size: squared norm of their covariance.
-        noise: variance of the noise in all means together.
-    """
-
-    features: Floats
-    mean: Floats
-    size: float
-    noise: float
+    features: Floats  # of each cell, shape (cells, slots)
+    mean: Floats  # of the features
+    size: float  # squared norm of their covariance
+    noise: float  # variance of the noise in all means together
 
     @classmethod
     def from_shares(cls, features: Floats, shares: Floats, spread: Floats) -> "_Side":
@@ -288,11 +281,9 @@ def _model_tables(
     """The model's shares of the cells of each pair on which the release has something to say."""
     network, label = saved.network, schema.label if len(schema.classes) > 1 else None
     weights = np.array(saved.class_weights) / sum(saved.class_weights)
-    indices = {
-        column.name: index
-        for index, (column, cells) in enumerate(zip(schema.feature_columns, network.table_cells, strict=True))
-        if measured.cells.get(column.name) == cells
-    }
+    named = [column.name for column in schema.feature_columns]
+    fits = [measured.cells.get(name) == cells for name, cells in zip(named, network.table_cells, strict=True)]
+    indices = {name: index for index, name in enumerate(named) if fits[index]}
     judged = [pair for pair, dependence in dependences.items() if dependence.decides]
     for _, name in (pair for pair in judged if pair[0] == label and pair[1] in indices):
         yield (str(label), name), network.table((network.table_cells[indices[name]],)) * weights[:, None]

@@ -99,19 +99,12 @@ class Histogram:
 
 @dataclass(frozen=True)
 class _Term:
-    """An estimate of one term.
+    """An estimate of one term."""
 
-    Attributes:
-        values: one axis a column.
-        variance: its covariance is this times C.
-        covariance: with a histogram that of the part that is independent of the number of records.
-        slope: with a histogram the error for each record too many.
-    """
-
-    values: Floats
-    variance: float
-    covariance: Floats | None = None
-    slope: Floats | None = None
+    values: Floats  # one axis a column
+    variance: float  # its covariance is this times C
+    covariance: Floats | None = None  # with a histogram that of the part that is independent of the number of records
+    slope: Floats | None = None  # with a histogram the error for each record too many
 
 
 class Terms:

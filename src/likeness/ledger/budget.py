@@ -271,8 +271,7 @@ def costs_of_lost(
             cost = Cost(float(body["rho"]), float(body["delta_keys"]))
             spent[body["identity"]] = Cost.total([spent.get(body["identity"], Cost(0.0)), cost])
             yield {**body, "error": discretization_error_of(record.body), "lost": [digest]}
-    unknown = sorted(heads.keys() - on_record - copied.keys())
-    if unknown:
+    if unknown := sorted(heads.keys() - on_record - copied.keys()):
         lost = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
         yield from (remainder(budget_on_record(records, name).add_cost(spent[name]), lost) for name in names)
 

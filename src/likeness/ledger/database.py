@@ -71,12 +71,8 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
     try:
         # No pool: a pooled connection would hold a slot of the server while a stage trains.
         # No parameters in errors: a row stands in them.
-        return create_engine(
-            home.url,
-            poolclass=NullPool,
-            hide_parameters=True,
-            connect_args={"connect_timeout": 10, "application_name": "likeness"},
-        )
+        of_driver = {"connect_timeout": 10, "application_name": "likeness"}
+        return create_engine(home.url, poolclass=NullPool, hide_parameters=True, connect_args=of_driver)
     except ImportError:
         remedy = "Run: pip install 'likeness-dp[postgres]'"
         raise LedgerError(f"ledger.url: the ledger at {home.location} needs psycopg. {remedy}") from None

@@ -227,8 +227,7 @@ class Ledger:
                 too many or too coarse releases.
         """
         with self.chain.appending() as records:
-            before = _records_by_kind(records, request.key).get("reserve")
-            if before is not None:
+            if before := _records_by_kind(records, request.key).get("reserve"):
                 return before
             if not (request.rho > 0 and request.delta >= 0):
                 raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: likeness run")

@@ -42,7 +42,6 @@ class Body(Mapping[str, Any]):
     """
 
     def __init__(self, text: str) -> None:
-        """Keep the canonical JSON."""
         self.text = text
 
     @cached_property
@@ -50,7 +49,6 @@ class Body(Mapping[str, Any]):
         return dict(json.loads(self.text))
 
     def __getitem__(self, key: str) -> Any:
-        """A value, by its key."""
         mark = _ALONE.get(key)
         if mark is not None:
             at = self.text.rfind(mark)
@@ -59,11 +57,9 @@ class Body(Mapping[str, Any]):
         return self._content[key]
 
     def __iter__(self) -> Iterator[str]:
-        """Keys, in order."""
         return iter(self._content)
 
     def __len__(self) -> int:
-        """Number of keys."""
         return len(self._content)
 
 

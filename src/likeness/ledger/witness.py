@@ -72,11 +72,9 @@ def git_witnesses(folder: Path) -> list[Witness]:
         done = subprocess.run(command, capture_output=True, encoding="utf-8", errors="replace", check=False)
     except FileNotFoundError:
         return []
-    witnesses = []
-    for message in done.stdout.split("\0")[1:] if done.returncode == 0 else []:
-        commit, _, body = message.partition("\n")
-        witnesses += read_trailers(body, f"git commit {commit}")
-    return witnesses
+    messages = done.stdout.split("\0")[1:] if done.returncode == 0 else []
+    parts = (message.partition("\n") for message in messages)
+    return [witness for commit, _, body in parts for witness in read_trailers(body, f"git commit {commit}")]
 
 
 def receipt_witness(receipt: Receipt, source: str) -> Witness:

@@ -216,9 +216,7 @@ def _remedies(project: Project, row_sets: Sequence[RowSet], now: Expected | None
             changes.append(("half the cells of a number, for coarser numbers", coarser, schema, plan.rho))
         if len(columns) > 3:
             half = {column.name for column in columns[: (len(columns) + 1) // 2]} | {schema.label}
-            smaller = replace(
-                schema, columns=tuple(column for column in schema.columns if column.name in half), rules=()
-            )
+            smaller = replace(schema, columns=tuple(each for each in schema.columns if each.name in half), rules=())
             changes.append(("half of the columns", recipe, smaller, plan.rho))
         if first.context.layout.num_classes > 1:
             unlabeled = replace(schema, label=None, task="none")

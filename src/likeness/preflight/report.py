@@ -36,10 +36,6 @@ class Report:
         """No fault, and enough records, or enough in part, if their number is given."""
         return not self.faults and all(word != NOT_ENOUGH for word, _ in _verdicts(self.forecast))
 
-    def __str__(self) -> str:
-        """Give the report as text for a person."""
-        return self.text()
-
     def to_dict(self) -> dict[str, Any]:
         """JSON form; infinities as text."""
         return {
@@ -63,6 +59,8 @@ class Report:
         if self.forecast is None:
             lines.append("The forecast follows when all of this is right.")
         return "\n".join(lines)
+
+    __str__ = text
 
     def _verdicts(self) -> list[str]:
         return [f"{word}: {text}" for word, text in _verdicts(self.forecast)]

@@ -169,12 +169,9 @@ def fill_template(template: str, *folders: Path, **values: Any) -> Markup:
         folders: where it is looked for, before the templates of the core.
         values: what it prints.
     """
+    loader = FileSystemLoader([*folders, _TEMPLATES])
     environment = Environment(
-        loader=FileSystemLoader([*folders, _TEMPLATES]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.filters.update(number=number, percent=percent, spec=spec, unbroken=unbroken)
     return Markup(environment.get_template(template).render(values))

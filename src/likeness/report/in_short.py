@@ -71,12 +71,8 @@ def short_paragraphs(privacy: Mapping[str, Any]) -> list[str]:
     life = privacy["ledger"]["lifetime"]
     rho, epsilon = (math.inf if life[name] is None else float(life[name]) for name in ("spent_rho", "spent_epsilon"))
     attackers = Attackers(rho, epsilon, float(life.get("spent_delta_keys", 0)))
-    shares = {
-        "membership": attackers.membership,
-        "belief": attackers.belief,
-        "candidates": attackers.success(CANDIDATES),
-        "trait": attackers.success(TRAIT),
-    }
+    shares = {"membership": attackers.membership, "belief": attackers.belief}
+    shares |= {"candidates": attackers.success(CANDIDATES), "trait": attackers.success(TRAIT)}
     paragraphs = []
     for template, added, replaced, mark, nearly in _LANGUAGES:
         numbers = {name: nearly if share > 0.999 else f"{_round_up(100 * share):.1f}" for name, share in shares.items()}

@@ -122,12 +122,8 @@ def evaluate(
     tables = {"synthetic": synthetic, "real": real_train, "shuffled": shuffle_columns(real_train, settings.seed)}
     scores = _scores(tables, real_test, schema, settings, measures)
     comparison = measures.compare(real_test, tables, schema, settings)
-    summary = {
-        "not_private": True,
-        "halved": halved,
-        "image": not measures.detailed,
-        **_means(scores, comparison, metrics_of(schema.task)),
-    }
+    summary: dict[str, Any] = {"not_private": True, "halved": halved, "image": not measures.detailed}
+    summary |= _means(scores, comparison, metrics_of(schema.task))
     if schema.task == "classification":
         summary["auc_error"] = auc_error(_held_out(real_test, settings, measures)[schema.label])
     if measures.detailed:

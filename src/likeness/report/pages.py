@@ -202,11 +202,10 @@ def _relations(summary: Mapping[str, Any] | None, names: Sequence[Sequence[str]]
         for word, pairs in list(listed.items())[:2]
         if pairs
     ]
+    judged = [(word, pair) for key, word in VERDICTS.items() for pair in summary[key] if len(pair) == 4]
     pairs = [
         (" × ".join(pair[:2]), _verdict(word, max(pair[2:]) <= summary["small"]), *map("{:.2f}".format, pair[2:]))
-        for key, word in VERDICTS.items()
-        for pair in summary[key]
-        if len(pair) == 4
+        for word, pair in judged
     ]
     return {
         "pairs": pairs[:MOST_TABLED],

@@ -62,20 +62,14 @@ def statement(privacy: dict[str, Any]) -> str:
 def _queries(privacy: Mapping[str, Any]) -> list[str]:
     """The table of all queries."""
     header = "query | stage | coordinates | L2 sensitivity | noise σ | σ / sensitivity | share of ρ | ρ | ledger entry"
+    alignment = "| --- | --- |" + " ---: |" * 7
     rows = [
         f"| {query['query']} | {query['stage']} | {query.get('keys', query['dimension']):,} | "
         f"{number(query['sensitivity'])} | {number(query['noise_scale'])} | {number(query['noise_multiplier'])} | "
         f"{percent(query['share'])} | {number(query['rho'])} | {query['ledger_seq']} |"
         for query in privacy["queries"]
     ]
-    return [
-        "",
-        "## Every query",
-        "",
-        f"| {header} |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        *rows,
-    ]
+    return ["", "## Every query", "", f"| {header} |", alignment, *rows]
 
 
 def _not_covered(privacy: Mapping[str, Any]) -> list[str]:

@@ -196,11 +196,8 @@ class Estimates(Parameters):
     def _repr_html_(self) -> str:
         """Show a notebook the parameters, and after a fit what a reader may believe."""
         values, standard = self.get_params(), signature(type(self)).parameters
-        shown = {
-            name: value
-            for name, value in values.items()
-            if name != "schema" and (name in _ALWAYS or value != standard[name].default)
-        }
+        values.pop("schema", None)
+        shown = {name: value for name, value in values.items() if name in _ALWAYS or value != standard[name].default}
         if hasattr(self, "privacy_"):
             total, pairs = self.privacy_["total"], self.privacy_.get("relations")
             shown["spent"] = f"ε = {number(total['epsilon'])} at δ = {number(total['delta'])}"

@@ -110,10 +110,9 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
     with tempfile.TemporaryDirectory() as temporary:
         params = replace(params, ledger=replace(params.ledger, home=home))
         project = Project(Path(temporary), params, fitted.written.schema)
-        paths = project.paths
         _write_released(project, fitted.released)
-        write_json(paths.plan, fitted.plan.to_dict())
-        fitted.written.save(fitted.generators, paths.generator)
+        write_json(project.paths.plan, fitted.plan.to_dict())
+        fitted.written.save(fitted.generators, project.paths.generator)
         write_synthetic(project, project.model.draw(fitted.generators, *project.sample))
         return write_bundle(project, target, open_others)
 

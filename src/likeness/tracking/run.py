@@ -190,12 +190,10 @@ def _log(client: "MlflowClient", run: str, project: Project, privacy: dict[str, 
         "private": str(privacy["private"]).lower(),
         **{f"stage.{name}": how for name, how in endings.items()},
     }
-    flat = settings(params)
-    metrics = [Metric(name, value, now, 0) for name, value in public_metrics(privacy, endings, paths).items()]
-    internal = params.tracking.internal_metrics
+    internal, numbers = params.tracking.internal_metrics, public_metrics(privacy, endings, paths)
     if internal:
-        measured = internal_metrics(read_json(paths.internal_metrics))
-        metrics += [Metric(name, value, now, 0) for name, value in measured.items()]
+        numbers |= internal_metrics(read_json(paths.internal_metrics))
+    metrics = [Metric(name, value, now, 0) for name, value in numbers.items()]
     if internal or not privacy["private"]:
         tags["not_private"] = "true"
     if internal or privacy["private"]:  # without noise, everything behind the door is as private as the rows
@@ -203,15 +201,14 @@ def _log(client: "MlflowClient", run: str, project: Project, privacy: dict[str, 
         metrics += _log_results(client, run, now, paths)
         tags |= {f"trained.{name}": str(value) for name, value in _environment(project).items()}
     client.log_batch(run, tags=[RunTag(name, value) for name, value in tags.items()])
-    shown = [Param(name, str(value)[:_LONGEST]) for name, value in flat.items()]
+    shown = [Param(name, str(value)[:_LONGEST]) for name, value in settings(params).items()]
     for start in range(0, len(shown), _PARAMS):
         client.log_batch(run, params=shown[start : start + _PARAMS])
     for start in range(0, len(metrics), _BATCH):
         client.log_batch(run, metrics=metrics[start : start + _BATCH])
     schema = project.written_schema  # public, and so is its digest: MLflow wants one, and the rows give none
     digest = sha256_json(project.public_schema.published_schema.to_dict())[:8]
-    table = Dataset(schema.name, digest, "public schema", schema.source)
-    client.log_inputs(run, [DatasetInput(table)])
+    client.log_inputs(run, [DatasetInput(Dataset(schema.name, digest, "public schema", schema.source))])
     client.log_artifact(run, str(paths.statement))
 
 

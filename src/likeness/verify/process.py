@@ -40,9 +40,8 @@ def checks_within(
         trusted: plug-ins that they may load.
     """
     path = [entry or str(Path.cwd()) for entry in sys.path if isinstance(entry, str)]
-    arguments = [str(folder.absolute()), str(retrain), str(most_minutes), str(LOG.isEnabledFor(logging.INFO))]
-    arguments.append(" ".join(trusted))
-    command = [sys.executable, "-I", "-c", _PROGRAM, *arguments, *path]
+    arguments = [folder.absolute(), retrain, most_minutes, LOG.isEnabledFor(logging.INFO), " ".join(trusted)]
+    command = [sys.executable, "-I", "-c", _PROGRAM, *map(str, arguments), *path]
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
         try:
             sent, _ = process.communicate(timeout=60 * most_minutes if most_minutes < _FOR_EVER else None)
