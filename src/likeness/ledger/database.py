@@ -240,9 +240,8 @@ def create_tables(connection: Connection) -> None:
             "IF NEW.seq <> COALESCE(last_seq, 0) + 1 OR NEW.previous <> COALESCE(last_digest, repeat('0', 64)) "
             "THEN RAISE EXCEPTION 'the ledger is append-only: not the next record'; END IF; RETURN NEW; END $$"
         )
-        connection.exec_driver_sql(
-            "CREATE TRIGGER records_in_order BEFORE INSERT ON records FOR EACH ROW EXECUTE FUNCTION likeness_in_order()"
-        )
+        each_row = "CREATE TRIGGER records_in_order BEFORE INSERT ON records FOR EACH ROW"
+        connection.exec_driver_sql(f"{each_row} EXECUTE FUNCTION likeness_in_order()")
         connection.exec_driver_sql("ALTER TABLE records ENABLE ALWAYS TRIGGER records_in_order")
         _append_only(connection, RELEASES.name)
     else:
@@ -266,8 +265,6 @@ def _append_only(connection: Connection, table: str) -> None:
         )
         connection.exec_driver_sql(f"ALTER TABLE {table} ENABLE ALWAYS TRIGGER {table}_append_only")
         return
+    refuse = f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"
     for verb in ("UPDATE", "DELETE"):
-        connection.exec_driver_sql(
-            f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} "
-            f"BEGIN SELECT RAISE(ABORT, '{_APPEND_ONLY}'); END"
-        )
+        connection.exec_driver_sql(f"CREATE TRIGGER {table}_no_{verb.lower()} BEFORE {verb} ON {table} {refuse}")

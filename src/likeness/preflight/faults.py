@@ -282,11 +282,10 @@ def _category_faults(project: Project, columns: Mapping[str, Any], types: Mappin
             continue
         wrong = texts_without_cells(types[name], [text for text in column.categories if text != column.other])
         if wrong:
-            fault = f"no cell of type {types[name]} gives {', '.join(map(repr, wrong))}"
+            texts = ", ".join(map(repr, wrong))
+            fault = f"no cell of type {types[name]} gives {texts}, so the source has no such value"
             remedy = "Write whole numbers as 3, true and false as True and False, days as 2024-12-31"
-            faults.append(
-                Fault(project.schema_file.name, f"column '{name}': {fault}, so the source has no such value. {remedy}.")
-            )
+            faults.append(Fault(project.schema_file.name, f"column '{name}': {fault}. {remedy}."))
     return faults
 
 

@@ -106,8 +106,7 @@ class Forecast:
         rows_of_a_person: the most that are used; every sigma grows with it.
         rows: the given number of training records; None without one.
         categories: columns whose categories are private. Width and queries assume as many categories as ``most`` and
-        the
-            number of records allow. Each column needs records for two categories. The rule does not apply to their
+            the number of records allow. Each column needs records for two categories. The rule does not apply to their
             cells, whose number nobody knows yet.
         queries: all others.
         records: the fewest for which the rule holds everywhere.

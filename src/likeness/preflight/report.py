@@ -139,10 +139,8 @@ def _expected_lines(forecast: Forecast) -> list[str]:
             f"  relations (absolute correlation of ranks, Cramér's V) survive from about {middle} in half "
             f"of {expected.pairs:,} pairs, of {every} in all; hardest: {' and '.join(expected.hardest_pair)}"
         )
-        column, pair = expected.column_distance, expected.pair_distance
-        lines.append(
-            f"  noise makes about {column:.2g} of the total variation of a column, and {pair:.2g} of that of a pair"
-        )
+        of_column = f"{expected.column_distance:.2g} of the total variation of a column"
+        lines.append(f"  noise makes about {of_column}, and {expected.pair_distance:.2g} of that of a pair")
         if expected.mean_error is not None:
             lines.append(f"  the mean of a number errs by about {expected.mean_error:.2g} standard deviations")
         share = expected.class_share

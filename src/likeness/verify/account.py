@@ -45,7 +45,7 @@ class Opinion(NamedTuple):
         exact: with the allowance for the lattice; infinite where that is not used.
         gaussian: by continuous Gaussians.
         renyi: by Rényi divergence.
-        words: all of it, in words.
+        text: all of it, in words.
     """
 
     exact: float
