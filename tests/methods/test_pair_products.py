@@ -25,6 +25,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
+from likeness.release.sums import products
 from likeness.release.sums.clipping import paired_lattice
 from likeness.release.sums.lattice_sum import lattice_sum
 
@@ -68,7 +69,11 @@ def test_no_neighbor_of_any_table_of_three_records_is_farther_than_stated(featur
 
 
 @pytest.mark.parametrize("feature", MAPS[:2], ids=["ranks", "categories"])
-def test_counts_of_cells_give_the_sum_of_products_of_integers(feature: PairProducts) -> None:
+@pytest.mark.parametrize("columns", [0, 32], ids=["matrix", "counts"])
+def test_either_way_gives_the_sum_of_products_of_integers(
+    feature: PairProducts, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(products, "_FEW_COLUMNS", columns)
     query = Query("q", "auxiliary", feature)
     rows = tuple(np.random.default_rng(1).integers(0, len(GRID), 50).tolist())
     _, features = feature.paired_features(np.array([GRID[row] for row in rows]))
