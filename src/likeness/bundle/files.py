@@ -279,10 +279,10 @@ def files(bundle: Bundle) -> str:
 
 def sums(folder: Path) -> str:
     """Content of SHA256SUMS: each other file of a folder."""
-    return "".join(f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in _summed(folder))
+    return "".join(f"{sha256_bytes((folder / name).read_bytes())}  {name}\n" for name in _listed_files(folder))
 
 
-def _summed(folder: Path) -> list[str]:
+def _listed_files(folder: Path) -> list[str]:
     """The files of a folder but SHA256SUMS."""
     return sorted({str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()} - {names.CHECKSUMS})
 
@@ -301,7 +301,7 @@ def check_whole(folder: Path, *checks: Callable[[Bundle], str]) -> None:
 
 def checksums(bundle: Bundle) -> str:
     """SHA256SUMS agrees with the bytes."""
-    present, lines = _summed(bundle.folder), bundle.text(names.CHECKSUMS).splitlines(keepends=True)
+    present, lines = _listed_files(bundle.folder), bundle.text(names.CHECKSUMS).splitlines(keepends=True)
     same = [line[64:] for line in lines] == [f"  {name}\n" for name in present]
     require(same, f"{names.CHECKSUMS} lists other files")
     for name, line in zip(present, lines, strict=True):

@@ -144,7 +144,7 @@ def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
     Raises:
         ArtifactError: it is missing or damaged.
     """
-    count = _about(_open_private(path), _COUNT)
+    count = _from_last_batch(_open_private(path), _COUNT)
     if most is None or count <= most:
         return read_private(path)
     wanted = np.unique(public(seed, "private.sample").integers(0, count, most))
@@ -162,7 +162,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
     Raises:
         ArtifactError: the file is missing or damaged.
     """
-    return dict(_about(_open_private(path), _MANIFEST))
+    return dict(_from_last_batch(_open_private(path), _MANIFEST))
 
 
 def iter_private(
@@ -249,7 +249,7 @@ def _stored_names(schema: pa.Schema, columns: Sequence[str] | None) -> list[str]
     return list(dict.fromkeys(names))
 
 
-def _about(file: pa.RecordBatchFileReader, key: bytes) -> Any:
+def _from_last_batch(file: pa.RecordBatchFileReader, key: bytes) -> Any:
     """Read what the last batch says under a key."""
     return json.loads(file.get_batch_with_custom_metadata(file.num_record_batches - 1)[1][key])
 
@@ -268,7 +268,7 @@ def _open_private(
             indices = list(map(file.schema.get_field_index, _stored_names(file.schema, columns)))
             options = pa.ipc.IpcReadOptions(included_fields=indices, use_threads=False)
             file = pa.ipc.open_file(pa.OSFile(str(path)), options=options)
-        manifest_in_file = {} if manifest is None else _about(file, _MANIFEST)
+        manifest_in_file = {} if manifest is None else _from_last_batch(file, _MANIFEST)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: likeness run") from None
     except (pa.ArrowException, OSError):

@@ -12,7 +12,6 @@ from typing import Any, Self
 from sqlalchemy import insert
 
 from likeness.core.errors import BudgetError, LedgerError
-from likeness.core.hashing import json_value
 from likeness.core.messages import LOG
 from likeness.ledger.budget import (
     Budget,
@@ -33,7 +32,7 @@ from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.first_nights import first_nights_until
 from likeness.ledger.home import Home, locate
 from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
-from likeness.ledger.reservation import Reservation, check_owner, check_same_request, open_queries, seal_digest
+from likeness.ledger.reservation import Reservation, check_owner, check_same_request, open_queries
 from likeness.ledger.series import check_night
 from likeness.ledger.witness import Witness
 from likeness.privacy.adjacency import Adjacency
@@ -249,23 +248,7 @@ class Ledger:
             errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
             check_lattices(records, request.population, errors)
             budget.check(added_cost(records, request.population, total, request.attempt, request.group))
-            body = {
-                **request.details,
-                "key": request.key,
-                "identity": request.population,
-                "adjacency": str(request.adjacency),
-                "unit": json_value(request.unit),
-                "rho": request.rho,
-                "plan": request.plan,
-                "digest": request.digest,
-                "slot": request.attempt,
-                "group": request.group,
-                "encoding": request.encoding,
-                "delta_keys": request.delta,
-                "rows_digests": [seal_digest(digest, self.key) for digest in request.rows_digests],
-                **({"first_nights": seal_digest(request.first_nights, self.key)} if request.group else {}),
-            }
-            return append(records, "reserve", body)
+            return append(records, "reserve", request.body(self.key))
 
     @property
     def keeps_bytes(self) -> bool:

@@ -65,6 +65,25 @@ class Reservation:
         """Cost of this release alone."""
         return Cost(self.rho, self.delta)
 
+    def body(self, key: bytes) -> dict[str, Any]:
+        """Content of its record; the secret of the ledger seals digests of rows."""
+        return {
+            **self.details,
+            "key": self.key,
+            "identity": self.population,
+            "adjacency": str(self.adjacency),
+            "unit": json_value(self.unit),
+            "rho": self.rho,
+            "plan": self.plan,
+            "digest": self.digest,
+            "slot": self.attempt,
+            "group": self.group,
+            "encoding": self.encoding,
+            "delta_keys": self.delta,
+            "rows_digests": [seal_digest(digest, key) for digest in self.rows_digests],
+            **({"first_nights": seal_digest(self.first_nights, key)} if self.group else {}),
+        }
+
 
 def seal_digest(digest: str, key: bytes, salt: str | None = None) -> str:
     """A digest that only the ledger can compare: a salt, and a keyed hash of salt and digest.

@@ -76,8 +76,7 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
         axes = [(feature.columns[i], feature.columns[j]) for i, j in pairs]
         widths = [first.size * second.size for first, second in axes]
         if query.num_groups * sum(widths) <= _MOST_CELLS:
-            places = partial(_pair_places, axes)
-            counts = count_cells(query, widths, [1] * len(axes), places, records)
+            counts = count_cells(query, widths, [1] * len(axes), partial(_pair_places, axes), records)
             return products_of_cells(query, feature, np.split(counts, np.cumsum(widths)[:-1], axis=1))
     columns = sum(sizes)
     plain = np.zeros((query.num_groups, sum(part.width for part in head)), dtype=np.int64)
