@@ -237,10 +237,8 @@ class Ledger:
                 raise LedgerError(f"{people} is not on record under {request.adjacency}. Run: likeness run")
             check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
             check_night(records, request, moment(records))
-            cohort = Cohort.from_group(request.group)
-            if cohort is not None and request.first_nights != first_nights_until(
-                self.chain, request.population, request.attempt, cohort.last
-            ):
+            cohort, series = Cohort.from_group(request.group), (self.chain, request.population, request.attempt)
+            if cohort is not None and request.first_nights != first_nights_until(*series, cohort.last):
                 raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
             rest = open_queries(records, request)
             total = Cost.total([request.cost, *rest])
