@@ -1,12 +1,15 @@
 """The stages of a run in one process: DVC finds what it would have written itself, however the run ends."""
 
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import threading
 import time
 import traceback
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from unittest.mock import Mock, patch
@@ -104,12 +107,43 @@ def test_an_error_that_quotes_a_cell_shows_its_type_and_place_only(
     assert b"7f3e9" not in shown
 
 
-def stopped_while_it_handles_an_error(_: object) -> None:
-    try:
-        raise ValueError("cell 7f3e9")
-    except ValueError:
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(60)
+class Ended(BaseException):
+    """As Prefect raises at SIGTERM: it has no argument without a name."""
+
+    def __init__(self, *, signal: int) -> None:
+        super().__init__()
+
+
+@pytest.mark.parametrize("ends", [lambda: os.kill(os.getpid(), signal.SIGTERM), Mock(side_effect=Ended(signal=15))])
+def test_a_signal_that_meets_an_error_of_a_stage_shows_nothing_of_it(
+    alone: Clone, monkeypatch: pytest.MonkeyPatch, ends: Callable[[], None]
+) -> None:
+    def stopped(_: object) -> None:
+        try:
+            raise ValueError("cell 7f3e9")
+        except ValueError:
+            ends()
+            time.sleep(60)
+
+    monkeypatch.setattr("likeness.stages.settings.main", stopped)
+    with alone.here(), ended_by_signals(), pytest.raises((SystemExit, Ended)) as stop:
+        reproduce(Path(), "settings", print)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # after the first one it is ignored
+    assert "7f3e9" not in "".join(traceback.format_exception(stop.value))
+
+
+def test_a_project_runs_from_any_working_folder(alone: Clone, tmp_path: Path) -> None:
+    """Also from another project: DVC by itself takes the stages of the working folder."""
+    shutil.copytree(alone.root, tmp_path / "other", symlinks=True)
+    for folder in (tmp_path, tmp_path / "other"):
+        with alone.here(), contextlib.chdir(folder):
+            assert reproduce(alone.root, "settings", print).ending == "Ran"
+    assert (alone.root / "data/plan/settings.yaml").exists() and not (tmp_path / "other/data/plan").exists()
+
+
+def test_a_stage_that_a_library_ends_has_failed(alone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likeness.stages.settings.main", lambda _: sys.exit())
+    assert "settings: unexpected SystemExit" in alone.run(*RUN, ok=False)
 
 
 def test_a_stage_that_takes_too_long_or_gets_a_signal_ends(alone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,12 +151,6 @@ def test_a_stage_that_takes_too_long_or_gets_a_signal_ends(alone: Clone, monkeyp
     with alone.here():
         outcome = reproduce(Path(), "settings", print, timeout=0.5)
     assert outcome.ending == "Failed" and outcome.message.startswith("settings: stopped after 0.5 s.")
-    monkeypatch.setattr("likeness.stages.settings.main", stopped_while_it_handles_an_error)
-    with alone.here(), ended_by_signals(), pytest.raises(SystemExit, match="143") as stop:
-        reproduce(Path(), "settings", print)
-    assert "7f3e9" not in "".join(traceback.format_exception(stop.value))
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # after the first one it is ignored
-    monkeypatch.setattr("likeness.stages.settings.main", lambda _: time.sleep(60))
     threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGTERM)).start()
     with alone.here() as output, patch.object(sys, "argv", list(RUN)), pytest.raises(SystemExit, match="143"):
         import_module("likeness.cli.app").main()

@@ -28,7 +28,7 @@ from likeness.core.errors import LikenessError
 from likeness.core.messages import LOG, MARK, REPORT, Listen, Report, heard_by
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.pipeline.dvc_repair import dvc_environment, dvc_processes, set_aside
-from likeness.pipeline.run_stage import perform_stage, script, stage_function
+from likeness.pipeline.run_stage import Stopped, perform_stage, script, stage_function
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 
@@ -67,23 +67,28 @@ def reproduce(
     Returns:
         the ending. No error of a stage is raised.
     """
+    with contextlib.chdir(root):  # DVC looks for stages in the working folder, whatever its root is
+        return _reproduce(stage, _Work(stage, listen, timeout), force)
+
+
+def _reproduce(stage: str, work: "_Work", force: bool) -> Outcome:
+    """Reproduce a stage of the project in the working folder."""
     from dvc.exceptions import DvcException
 
-    _mend(root)
-    repository, work = _repository(root), _Work(root, stage, listen, timeout)
-    token = _WORK.set(work)
+    _mend()
+    repository, token = _repository(), _WORK.set(work)
     try:
         changed = repository.reproduce(stage, single_item=True, force=force)
     except DvcException:
         if work.message:
             return Outcome("Failed", work.message)
-        processes = [] if work.heard else dvc_processes(root)  # DVC begins no stage whose files another one uses
+        processes = [] if work.heard else dvc_processes(Path())  # DVC begins no stage whose files another one uses
         if not processes:
             return Outcome("Failed", f"{stage}: it failed. {work.remedy}")
         reason = f"another run is at work in this folder: process {', '.join(map(str, processes))}"
         return Outcome("Failed", f"{stage}: {reason}. {_OTHER_RUN}")
     except BaseException:
-        _mend(root)
+        _mend()
         raise
     finally:
         _WORK.reset(token)
@@ -92,7 +97,7 @@ def reproduce(
     return Outcome(ending, f"{stage}: {ending}")
 
 
-def _repository(root: Path) -> Any:
+def _repository() -> Any:
     """The project as DVC's library sees it, quiet. It asks :class:`_Work` to run commands, where there is one.
 
     It parses a text once. It writes ``dvc.lock`` only where that changes, because a kill may cut a write in place.
@@ -124,8 +129,8 @@ def _repository(root: Path) -> Any:
         dvc_run.cmd_run, Lockfile.dump_stages = run_command, dump_changes
         _yaml.parse_yaml = strictyaml.parse_yaml = parse_once
     logging.getLogger("dvc").setLevel(logging.CRITICAL)
-    site = dvc_environment(root)["DVC_SITE_CACHE_DIR"]
-    return Repo(str(root), config={"core": {"site_cache_dir": site}}, _wait_for_lock=True)
+    site = dvc_environment(Path())["DVC_SITE_CACHE_DIR"]
+    return Repo(config={"core": {"site_cache_dir": site}}, _wait_for_lock=True)
 
 
 class _Work:
@@ -136,8 +141,8 @@ class _Work:
         message: why it failed, for a person; empty if it did not.
     """
 
-    def __init__(self, root: Path, name: str, listen: Listen, timeout: float) -> None:
-        self.root, self.name, self.timeout = root, name, timeout
+    def __init__(self, name: str, listen: Listen, timeout: float) -> None:
+        self.name, self.timeout = name, timeout
         self.began = self.heard = False
         self.message, self.remedy = "", f"Run it alone to see why: dvc repro -s {name}"
         self._listen = listen
@@ -151,7 +156,7 @@ class _Work:
         self.began = True
         in_reach = threading.current_thread() is threading.main_thread()  # of a signal, which ends a stage here
         try:
-            self.message = self._run_in_process() if in_reach and self._is_ours(stage.cmd) else self._run_command(stage)
+            self.message = self._run_in_process() if in_reach and self._is_ours(stage) else self._run_command(stage)
         except _OutOfTime:
             self.message = f"{self.name}: stopped after {self.timeout:g} s. {self.remedy}"
         if self.message:
@@ -162,33 +167,35 @@ class _Work:
         self.heard = True
         self._listen(report)
 
-    def _is_ours(self, command: Any) -> bool:
-        """Tell whether the command starts a stage of Likeness by a file that nobody changed."""
-        path = self.root / "stages" / f"{self.name}.py"
+    def _is_ours(self, stage: Any) -> bool:
+        """Tell whether the command starts a stage of Likeness here, by a file that nobody changed."""
+        path = Path("stages", f"{self.name}.py")
         unchanged = path.exists() and path.read_text(encoding="utf-8") == script(self.name)
-        return unchanged and command == f"python -m stages.{self.name}"
+        return unchanged and stage.cmd == f"python -m stages.{self.name}" and Path(stage.wdir).samefile(Path())
 
     def _run_in_process(self) -> str:
         """Run a stage of Likeness in this process; memory that it needed is given back."""
         try:
             with _time_limit(self.timeout), heard_by(self.hear):
-                failure = perform_stage(self.name, stage_function(self.name), self.root)
-        except BaseException as stop:
-            # It may come while the stage handles an error that quotes a cell: no traceback may show that one.
-            raise type(stop)(*stop.args) from None
+                failure = perform_stage(self.name, stage_function(self.name), Path())
+            return failure.message if failure else ""
+        except BaseException as error:
+            stop = error
         finally:
             _give_memory_back()
-        return failure.message if failure else ""
+        # It may come while the stage handles an error that quotes a cell: no traceback may show that one.
+        stop.__cause__ = stop.__context__ = None
+        raise stop.with_traceback(None)
 
     def _run_command(self, stage: Any) -> str:
         """Run a command by the shell, in a new group of processes, all of which an exception kills."""
-        failure, late = ProjectPaths(self.root).markers / f"{self.name}.failed", threading.Event()
+        failure, late = ProjectPaths.markers / f"{self.name}.failed", threading.Event()
         failure.unlink(missing_ok=True)
         process = subprocess.Popen(
             stage.cmd if isinstance(stage.cmd, str) else " && ".join(stage.cmd),
             shell=True,
             cwd=stage.wdir,
-            env={**dvc_environment(self.root), REPORT: "1", "DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": self.name},
+            env={**dvc_environment(Path()), REPORT: "1", "DVC_ROOT": stage.repo.root_dir, "DVC_STAGE": self.name},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -256,7 +263,7 @@ def _give_memory_back() -> None:
 
 @contextlib.contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise SystemExit with their exit code, as Ctrl-C raises KeyboardInterrupt.
+    """Let SIGTERM and SIGHUP raise :class:`Stopped` with their exit code, as Ctrl-C raises KeyboardInterrupt.
 
     Cron's ``timeout``, systemd and a closed terminal send them. By default they end this process alone: DVC and its
     stage would go on, and spend. A signal that is ignored, as under ``nohup``, stays ignored.
@@ -265,7 +272,7 @@ def ended_by_signals() -> Iterator[None]:
     def end(number: int, _frame: FrameType | None) -> None:
         for signum in signums:  # ``timeout`` sends it twice: the second must not stop the kill of the stage
             signal.signal(signum, signal.SIG_IGN)
-        raise SystemExit(128 + number)
+        raise Stopped(128 + number)
 
     signums = [signum for signum in _ENDS if signal.getsignal(signum) is signal.SIG_DFL]
     for signum in signums:
@@ -278,9 +285,9 @@ def ended_by_signals() -> Iterator[None]:
                 signal.signal(signum, signal.SIG_DFL)
 
 
-def _mend(root: Path) -> None:
+def _mend() -> None:
     """Mend what a kill left of DVC's files, and say so."""
-    for line in set_aside(root):
+    for line in set_aside(Path()):
         LOG.warning(line)
 
 

@@ -31,6 +31,10 @@ class Failure:
     message: str
 
 
+class Stopped(SystemExit):
+    """A signal ends this process."""
+
+
 def script(stage: str) -> str:
     """The file of a project that starts a stage."""
     return f'''"""{stage}: `likeness.stages.{stage}` says what it reads, writes and spends."""
@@ -80,6 +84,10 @@ def perform_stage(name: str, main: Stage, root: Path) -> Failure | None:
         retry_on_disconnect(lambda: main(Project.load(root)))
     except LikenessError as error:
         failure = Failure(2, f"{name}: {error}")
+    except SystemExit as error:  # of a library: the stage did not end
+        if isinstance(error, Stopped):
+            raise
+        failure = Failure(3, _keep_private(name, error, paths.failures))
     except Exception as error:
         refusal = storage_refusal(error) or missing(error, "it")
         failure = (
@@ -105,7 +113,7 @@ def _announce(name: str, paths: ProjectPaths) -> None:
         LOG.info(name)
 
 
-def _keep_private(name: str, error: Exception, target: Path) -> str:
+def _keep_private(name: str, error: BaseException, target: Path) -> str:
     """A message that does not quote the error, whose text goes to a private file."""
     for folder in (target.parent, target):
         make_private_folder(folder)

@@ -282,6 +282,6 @@ def _numbers(answers: Answers, name: str, table: "DataFrame | None") -> tuple[li
         estimate, low, high, unreliable = next(answers.frame(question)[SHOWN].itertuples(index=False))
         text = "–" if math.isnan(synthetic) else column.type.label(synthetic)
         rows.append((*fact(word, estimate, low, high, bool(unreliable)), text))
-        apart = not (math.isnan(synthetic) or low <= synthetic <= high)
-        outside |= word == "mean" and column.type.numeric_source and apart
+        if word == "mean" and column.type.numeric_source:  # limits of a date are texts
+            outside |= not (math.isnan(synthetic) or low <= synthetic <= high)
     return rows, outside

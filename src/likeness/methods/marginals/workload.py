@@ -68,9 +68,10 @@ class Workload(Section):
 
         *The largest number of coordinates* is ``max_coordinates``, a public setting, whatever is released. Taken are
         the named pairs, and of the others none, the first, or as many as fit beside named ones, tables and single
-        columns. Before anything is released, the widest pairs stand for those that will be taken, after the named ones.
-        If these and one more do not fit, this first map has too many coordinates, and the plan is refused. Otherwise
-        every choice fits, for none begins with a wider pair. The choice itself follows from released numbers.
+        columns. Before anything is released, the widest pairs stand for those that will be taken, after the named ones,
+        and what is taken later has no more cells than these. If these and one more do not fit, this first map has too
+        many coordinates, and the plan is refused. Otherwise every choice fits, for none begins with a wider pair. The
+        choice itself follows from released numbers.
 
         Args:
             columns: cells of each feature column.
@@ -94,8 +95,10 @@ class Workload(Section):
         ranks = (
             cells if unmeasured else [strength * weight for strength, weight in zip(strengths, weights, strict=True)]
         )
+        widest = sorted(range(len(every)), key=lambda at: (at not in named, -cells[at], at))
+        planned = max((held for held in accumulate(cells[at] for at in widest) if held <= room), default=0)
         order = sorted(range(len(every)), key=lambda at: (at not in named, -ranks[at], at))
-        fits = sum(held <= room for held in accumulate(cells[at] for at in order))
+        fits = sum(held <= planned for held in accumulate(cells[at] for at in order))
         best, most = len(named) or 1, 0.0
         if unmeasured:  # nothing chooses among the pairs of histories
             best = len(every) if self.by_row_set else max(best, fits)
