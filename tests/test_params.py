@@ -1,7 +1,8 @@
-"""params.yaml: what ships loads; everything else is refused by name."""
+"""params.yaml: what ships loads; everything else is refused by name, and so is what another version wrote."""
 
+import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
@@ -14,17 +15,25 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from likeness.bundle.contents import params_of, settings_of
+from likeness.bundle.verdict import Wrong
 from likeness.cli.app import app
 from likeness.config.explain import defaults, keys
 from likeness.config.load import load_params, params_from, source_at
 from likeness.config.params import Evaluate, LedgerSettings, Params, Sample
-from likeness.core.errors import LikenessError, ParamsError
+from likeness.core.errors import LedgerError, LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.core.format import FORMAT, KNOWN
 from likeness.core.hashing import json_value
 from likeness.data.schema.schema import Schema
+from likeness.ledger.home import locate
+from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS, method_from, resolve_settings
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
+from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.plan import Plan
+from likeness.privacy.receipt import Receipt
 from likeness.synthesizer import Synthesizer
+from likeness.verify import ledger
 
 ROOT = Path(__file__).parents[1]
 
@@ -348,3 +357,45 @@ def test_in_a_copy_of_the_project_what_git_does_not_hold_is_looked_for_in_the_pr
 )
 def test_a_source_as_other_folders_name_it(source: str, seen: str) -> None:
     assert source_at(source, Path("/home/p")) == seen
+
+
+RECEIPT = Receipt(*"qsm", {}, *"msac", 1, 1, 30, 1.0, 1.0, 1.0, math.inf, *"idspkl", 3)
+PLAN = Plan("m", "people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5, None, ())
+RESERVATION = {key: 0 for key in (*ledger._BODIES["reserve"][0], *ledger._SALTS)} | {"group": "", "backend": "local"}
+
+
+def settings_of_a_project() -> dict[str, Any]:
+    root = Path(__file__).parents[1]
+    return settings_of(Project(root, load_params(root / "params.yaml")))
+
+
+@pytest.mark.parametrize(
+    ("value", "read", "error", "keys"),
+    [
+        (PLAN.to_dict(), Plan.from_dict, PlanError, ["format", "recipe"]),
+        (RECEIPT.to_dict(), lambda value: Receipt.from_dict(value, "r"), ReleaseError, ["recipe", "group", "backend"]),
+        (settings_of_a_project(), params_of, ParamsError, ["format", "recipe", "requires"]),
+        (RESERVATION, lambda body: ledger._check_body("reserve", body, 7), Wrong, ["group", "backend"]),
+    ],
+    ids=["plan", "receipt", "bundle", "record"],
+)
+def test_what_another_version_wrote_is_refused_by_name(
+    value: Mapping[str, Any], read: Callable[[Any], object], error: type[Exception], keys: list[str]
+) -> None:
+    assert keys[0] in value and (error is Wrong or read(value))
+    for key in keys:
+        unknown, words = (["links"], "part 'links'") if key == "requires" else (7, f"{key} 7")
+        with pytest.raises(error, match=rf": this version does not know {words}\. Install the Likeness that wrote it"):
+            read({**value, key: unknown})
+
+
+def test_no_file_of_the_open_format_is_taken_for_one_of_format_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = [(PLAN.to_dict(), Plan.from_dict, PlanError), (settings_of_a_project(), params_of, ParamsError)]
+    Ledger.create(locate())
+    assert FORMAT == 0
+    monkeypatch.setitem(KNOWN, "format", 1)
+    for value, read, error in written:
+        with pytest.raises(error, match="does not know format 0"):
+            read(value)  # type: ignore[operator]
+    with pytest.raises(LedgerError, match=r"the ledger at .* does not know format 0\. Install the Likeness"):
+        Ledger.open(locate())

@@ -1,4 +1,4 @@
-"""Tables of the papers without a schema file: made files of the published form become typed tables."""
+"""Tables of the papers without a schema file become typed tables; an experiment has rows, a command or a reason."""
 
 from pathlib import Path
 
@@ -7,6 +7,9 @@ import pandas as pd
 import pytest
 from PIL import Image
 
+from evidence.common import NAMES
+from evidence.papers import CONTROLS, RESULTS, RUN
+from evidence.papers_list import ENTRIES, PAPERS, Entry, listing
 from evidence.papers_tables import FILES, build
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
@@ -63,3 +66,22 @@ def test_faces_are_cropped_in_the_middle_and_resized(tmp_path: Path) -> None:
     encoder = Encoder(schema)
     x = encoder.expand(encoder.encode(table)).reshape(2, 64, 64, 3)
     assert np.abs(x[:, 4:-4] - np.array([200, 100, 50]) / 255).max() < 0.02
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: f"{entry.paper}, {entry.place}, {entry.what}"[:60])
+def test_an_experiment_has_rows_a_command_or_a_reason(entry: Entry) -> None:
+    assert set(entry.data.split()) <= set(NAMES)
+    assert not entry.data or set(entry.methods.split(" | ")) <= {*RUN, *CONTROLS}
+    line = entry.line(RESULTS.rows)
+    assert "no row" not in line or entry.command or entry.reason
+    assert "not run" not in line or (" hours " in line and "about 0 hours" not in line)
+
+
+def test_each_paper_s_experiments_are_listed() -> None:
+    assert {entry.paper for entry in ENTRIES} == {"DP-MERF", "DP-HP", "DP-HP preprint", "PEARL", "DP-NTK", "all"}
+    assert len(listing(RESULTS.rows).splitlines()) == len(ENTRIES) + 1  # and the command of a row
+
+
+def test_numbers_of_papers_name_their_table_and_a_method_that_runs() -> None:
+    for (data, method, *_), text in PAPERS.items():
+        assert data in NAMES and method in {*RUN, *CONTROLS} and ("table" in text or "figure" in text)

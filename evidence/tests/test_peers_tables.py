@@ -1,5 +1,7 @@
-"""Ours beside peers: they get the cells of the shipped method, of which they know no more."""
+"""Peers get the cells of the shipped method and know no more; every line of results says its code and its day."""
 
+import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -43,3 +45,16 @@ def test_a_peer_spends_what_the_epsilon_allows() -> None:
     for epsilon in (0.2, 1.0, 10.0):
         assert exact_rho(epsilon, 1e-5) == pytest.approx(rho_for(epsilon, 1e-5), rel=2e-3)
         assert epsilon_renyi(rho_of(epsilon, 1e-5), 1e-5) == pytest.approx(epsilon, rel=1e-3)
+
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+def test_every_line_has_a_commit_and_a_day() -> None:
+    files = sorted(RESULTS.glob("*.csv"))
+    assert len(files) > 20
+    for path in files:
+        with path.open() as file:
+            for row in csv.DictReader(file):
+                assert re.fullmatch(r"[0-9a-f]{7,}(-dirty|-lost)?|unknown", row["commit"]), (path.name, row["commit"])
+                assert re.fullmatch(r"\d{4}-\d\d-\d\d", row["date"]), (path.name, row["date"])

@@ -1,16 +1,20 @@
 """The package takes nothing from Linux and macOS that Windows lacks, unless it asks with ``hasattr`` first.
 
 typeshed, which mypy brings, says what Windows lacks. What a package of another author does there is not tested.
+Workflows of GitHub may read, run what a digest names, and try each Python that the package claims.
 """
 
 import ast
+import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import mypy
 import pytest
+import yaml
 
 SOURCES = Path(__file__).parents[2] / "src/likeness"
 STUBS = Path(mypy.__file__).parent / "typeshed/stdlib"
@@ -103,3 +107,25 @@ def test_a_question_before_is_seen_too(source: str) -> None:
 def test_the_package_runs_on_every_system_as_far_as_its_names_say() -> None:
     files = {path.relative_to(SOURCES).as_posix(): offenses(path.read_text()) for path in SOURCES.rglob("*.py")}
     assert len(files) > 200 and not {name: lines for name, lines in files.items() if lines}
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github/workflows").iterdir()), ids=lambda path: path.name)
+def test_workflows_may_read_and_name_actions_by_digest(path: Path) -> None:
+    content = yaml.safe_load(path.read_text())
+    assert content["permissions"] == {"contents": "read"} and "pull_request_target" not in content[True]  # `on`
+    assert not [job for job in content["jobs"].values() if "permissions" in job]
+    used = [step["uses"] for job in content["jobs"].values() for step in job["steps"] if "uses" in step]
+    assert used and all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in used)
+    versions = [line for line in path.read_text().splitlines() if "uses:" in line]
+    assert all(re.search(r" # v\d+\.\d+\.\d+$", line) for line in versions)
+
+
+def test_tests_run_on_every_python_that_the_package_claims() -> None:
+    jobs = yaml.safe_load((ROOT / ".github/workflows/tests.yml").read_text())["jobs"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    claimed = [line.rpartition(" ")[2] for line in project["classifiers"] if "Python :: 3." in line]
+    assert jobs["tests"]["strategy"]["matrix"]["python"] == claimed
+    assert f">={claimed[0]}" == project["requires-python"]

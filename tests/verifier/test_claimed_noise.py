@@ -1,10 +1,16 @@
-"""Noise of another scale than a receipt claims, and bits that are no noise: the check of noise finds both."""
+"""Noise of another scale than a receipt claims, and bits that are no noise: the check of noise finds both.
+
+The writer that a table's file names: a version that a reader can install, and never a text of its author.
+"""
 
 import dataclasses
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from toys import ledger_of_people, plan_with, schema_with
 
@@ -17,6 +23,7 @@ from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import Dataset
 from likeness.verify.noise import noise
+from likeness.verify.outputs import written_by
 
 COLUMNS = 12
 SCHEMA = schema_with({f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)})
@@ -65,3 +72,15 @@ def test_every_release_is_looked_at_and_too_small_ones_are_said_not_to_be_tested
         checked(embedding, claiming(embedding, 1 / 3))
     with pytest.raises(Untestable, match="no release is large enough"):
         checked(claiming(embedding, 1e-12))
+
+
+@pytest.mark.parametrize("stated", ["Xq7Secret version 1", "parquet-cpp-arrow version 1x"])
+def test_the_writer_is_a_version_of_pyarrow_or_nobody(tmp_path: Path, stated: str) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"x": [1]}), path)
+    ours = pq.read_metadata(path).created_by
+    assert written_by(path) == f"pyarrow {pa.__version__}"
+    data = path.read_bytes()
+    assert data.count(ours.encode()) == 1
+    path.write_bytes(data.replace(ours.encode(), stated.ljust(len(ours), "!")[: len(ours)].encode()))
+    assert written_by(path) == "another writer"
