@@ -257,7 +257,7 @@ import os, signal, sys
 from importlib import import_module
 from pathlib import Path
 from likeness.cli.app import main
-from likeness.flows import ended_by_signals, reproduce
+from likeness.flows import reproduce
 from likeness.stages import FOLDERS
 
 for stage in ("settings", *FOLDERS):
