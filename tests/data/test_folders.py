@@ -1,7 +1,12 @@
-"""Folders as a source: a refusal names the source and no file in it, and names that records decide give no order."""
+"""Folders as a source: a refusal names the source and no file in it, and names that records decide give no order.
 
+Layouts of dates: each text has one meaning, in any locale, and what is written reads back.
+"""
+
+import locale
 import os
 from collections.abc import Callable
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +14,28 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
 from toys import schema_with
 
-from likeness.core.errors import DataError, LikenessError, ParamsError
+from likeness.config.params import FileFormat
+from likeness.core.errors import DataError, LikenessError, ParamsError, SchemaError
 from likeness.core.hashing import keyed_digest
 from likeness.core.remote import RemotePath
+from likeness.data.encoding.dtypes import to_dtypes, typed_again
+from likeness.data.schema.kinds import KINDS, Date
+from likeness.data.schema.kinds.kind import ColumnFacts
 from likeness.data.schema.schema import Schema
-from likeness.data.source.files import read_source
+from likeness.data.source.cells import type_table
+from likeness.data.source.csv_files import csv_chunks
+from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.header import guesses_of, header_of
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import csv_bytes
 from likeness.preflight.faults import examine
 from likeness.stages import ingest
 
@@ -207,3 +221,184 @@ def test_replace_one_refuses_names_that_a_record_decides(
     usual = project(tmp_path, source, schema)
     assert not any(words in fault.text for fault in examine(tmp_path).faults)
     usual.ledger_session.check_ready(usual.sources)
+
+
+DATES = ["%d.%m.%Y", "%Y%m%d", "%d%m%Y", "%j/%Y", "%A, %d %B %Y", "%b %d, %Y", "%a %d-%b-%Y", "%m/%d/%Y %%", "%Y %d%b"]
+TIMES = ["%d.%m.%Y %H:%M:%S", "%I:%M:%S %p %Y-%m-%d", "%Y-%m-%dT%H:%M:%S%z", "%d%m%Y%H%M%S", "%B %d %Y, %H h %M %S.%f"]
+SHORT = ["%d.%m.%y", "%y%m%d", "%d%m%y", "%j %y", "%d %b %y", "%m/%d/%y"]
+LAYOUTS = [("date", one) for one in (*DATES, *SHORT)] + [("datetime", one) for one in TIMES]
+
+
+def column_of(kind: str, layout: str, lower: str = "1930-01-01", upper: str = "2020-12-31", **more: Any) -> Schema:
+    spec = {"kind": kind, "format": layout, "lower": lower, "upper": upper, "nullable": True, **more}
+    return schema_with({"d": spec}, name="t")
+
+
+def read(cells: Any, schema: Schema) -> list[str | None]:
+    """What cells become, as ISO texts."""
+    typed = read_frame(pd.DataFrame({"d": cells}), schema)["d"].astype("object")
+    return [None if cell is None or pd.isna(cell) else str(cell) for cell in typed]
+
+
+@pytest.mark.long
+@given(st.sampled_from(LAYOUTS), st.data())
+@settings(max_examples=300, deadline=None)
+def test_what_is_written_reads_back(of: tuple[str, str], data: st.DataObject) -> None:
+    kind, layout = of
+    own = KINDS[kind]
+    assert isinstance(own, Date)
+    low, high = (int(own.number(end, last=end > "5") or 0) for end in ("0001-01-01", "9999-12-31"))
+    if "%y" in layout:
+        start = data.draw(st.integers(low, high - 36_524))
+        low, high = start, data.draw(st.integers(start, start + 36_523))
+    number = float(data.draw(st.integers(low, high)))
+    text, column = own.text(number, layout), ColumnFacts("d", kind, float(low), float(high), format=layout)
+    assert own.number(text, column) == own.number(text.upper(), column) == number
+    moment = own.moment(number)
+    if moment.year >= 1000 and "%z" not in layout:
+        assert text == moment.strftime(layout)  # the same where the library's way is right
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kind", "layout"), LAYOUTS)
+@pytest.mark.parametrize("dtype", ["str", "object", "int64", "Int32", "date32[day][pyarrow]", "datetime64[s]"])
+def test_tables_in_any_dtype_read_back(kind: str, layout: str, dtype: str) -> None:
+    lower, upper = ("0950-01-01", "1049-12-31") if "%y" in layout else ("0001-01-01", "2020-12-31")
+    try:
+        schema = column_of(kind, layout, lower, upper, dtype=dtype)
+    except SchemaError:
+        assert dtype in ("int64", "Int32")  # dates that are no numbers
+        return
+    column = schema.column("d")
+    numbers = np.linspace(*column.bounds, 40).round()
+    if kind == "datetime" and dtype.startswith("date32"):
+        numbers -= numbers % 86_400
+    table = pd.DataFrame({"d": column.to_typed(np.append(numbers, np.nan))})
+    shown = to_dtypes(table, schema)
+    assert shown["d"].isna().sum() == 1
+    pd.testing.assert_frame_equal(typed_again(shown, schema), table)
+
+
+def test_a_year_of_two_digits_lies_in_the_bounds() -> None:
+    schema = column_of("date", "%d.%m.%y")
+    cells = ["01.02.30", "31.12.68", "01.01.69", "05.06.99", "05.06.00", "31.12.20", "29.02.00"]
+    expected = ["1930-02-01", "1968-12-31", "1969-01-01", "1999-06-05", "2000-06-05", "2020-12-31", "2000-02-29"]
+    assert read(cells, schema) == expected
+    assert read(["01.01.24", "01.01.27"], schema) == ["2020-12-31", "1930-01-01"]  # outside: the nearer century
+    assert to_dtypes(read_frame(pd.DataFrame({"d": cells}), schema), schema, {"d": "str"})["d"].tolist() == cells
+
+
+@pytest.mark.parametrize(("lower", "upper"), [("1920-12-31", "2020-12-31"), ("1800-01-01", "2020-01-01")])
+def test_two_digits_for_a_hundred_years_are_refused(lower: str, upper: str) -> None:
+    with pytest.raises(SchemaError, match="its bounds span 100 years or more"):
+        column_of("date", "%d.%m.%y", lower, upper)
+    assert column_of("date", "%d.%m.%y", "1921-01-01", "2020-12-31")
+    assert column_of("date", "%y %d.%m.%Y", lower, upper)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    ["%x", "%d.%m.%Y %Z", "%G-W%V-%u", "%W %w %Y", "%m.%Y", "%d.%Y", "%Y-%m-%d %Y", "%d.%m.%Y %", "%", "", "%e.%m.%Y"],
+)
+def test_a_layout_without_one_meaning_is_refused(layout: str) -> None:
+    with pytest.raises(SchemaError, match=r"does not read a whole date. Write e.g. %d.%m.%Y. Parts: %A, %B,"):
+        column_of("date", layout)
+    for times in ("%Y-%m-%d %I:%M", "%c", "%Y-%m-%d %M", "%Y-%m-%d %I %p"):
+        with pytest.raises(SchemaError, match="does not read a whole datetime"):
+            column_of("datetime", times)
+
+
+@pytest.mark.parametrize("layout", ["%Y-%d-%m", "%Y-%d-%m %H:%M:%S"])
+def test_a_layout_that_reads_iso_dates_otherwise_is_refused(layout: str) -> None:
+    """Cells with a type are ISO texts."""
+    with pytest.raises(SchemaError, match="as another day than ISO 8601"):
+        column_of("date" if len(layout) == 8 else "datetime", layout)
+
+
+def test_names_are_english_in_every_locale(monkeypatch: pytest.MonkeyPatch) -> None:
+    import _strptime
+
+    class German(_strptime.LocaleTime):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.a_month = self.f_month = [name.replace("may", "mai") for name in self.a_month]
+            self.lang = ("de_DE", "UTF-8")
+
+    monkeypatch.setattr(_strptime, "LocaleTime", German)
+    monkeypatch.setattr(_strptime, "_getlang", lambda: ("de_DE", "UTF-8"))
+    monkeypatch.setattr(_strptime, "_TimeRE_cache", _strptime.TimeRE())
+    monkeypatch.setattr(_strptime, "_regex_cache", {})
+    schema = column_of("date", "%d. %b %Y")
+    assert read(["03. May 2001", "3. OCT 1999"], schema) == ["2001-05-03", "1999-10-03"]
+    with pytest.raises(DataError, match=r"a date like %d. %b %Y, with names in English"):
+        read(["03. Mai 2001"], schema)
+    assert locale.setlocale(locale.LC_TIME) in ("C", "C.UTF-8", "en_US.UTF-8")
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "cell"),
+    [
+        ("date", "%Y%m%d", 20010203), ("date", "%Y%m%d", 20010203.0), ("date", "%d%m%Y", 3022001),
+        ("date", "%y%m%d", 10203), ("date", "%d.%m.%Y", "3.2.2001"),
+        ("date", "%d.\u00a0%B %Y", "3.\u202ffebruary 2001"),
+        ("date", "%d.%m.%y", "2001-02-03"), ("date", "%d.%m.%Y", datetime(2001, 2, 3)),
+        ("date", "%d.%m.%Y", date(2001, 2, 3)),
+        ("date", "%Y-%m-%d %H:%M", "2001-02-03 17:05"), ("date", "%d/%b/%Y", np.str_("3/Feb/2001")),
+    ],
+)  # fmt: skip
+def test_cells_in_a_layout(kind: str, layout: str, cell: Any) -> None:
+    assert read([cell, None], column_of(kind, layout)) == ["2001-02-03", None]
+
+
+@pytest.mark.parametrize(
+    ("kind", "layout", "cell"),
+    [
+        ("date", "%d%m%Y", "3.02.2001"), ("date", "%d.%m.%Y", "31.02.2001"), ("date", "%d.%m.%Y", "03.02.01"),
+        ("date", "%d.%m.%Y", "٠٣.02.2001"), ("date", "%j %Y", "366 2001"), ("date", "%j %Y", "0 2001"),
+        ("datetime", "%d.%m.%Y %H:%M", "03.02.2001 24:00"), ("datetime", "%d.%m.%Y %H:%M:%S", "03.02.2001 23:59:60"),
+        ("datetime", "%d.%m.%Y %I:%M %p", "03.02.2001 13:00 PM"),
+        ("datetime", "%Y-%m-%d %H:%M %z", "2001-02-03 1:00 +2460"), ("date", "%d.%m.%Y", "2001-02-03 17:00"),
+    ],
+)  # fmt: skip
+def test_cells_without_one_meaning_are_refused(kind: str, layout: str, cell: str) -> None:
+    with pytest.raises(DataError, match=f"not a {kind} like"):
+        read([cell], column_of(kind, layout))
+
+
+@pytest.mark.parametrize("cell", ["2001-02-03 24:00", "2001-02-03 24:00:00", "2001-02-03 23:59:60", "2001-02-03 25:00"])
+def test_hours_and_seconds_beyond_the_day_are_refused_by_every_python(cell: str) -> None:
+    schema = schema_with({"d": {"kind": "datetime", "lower": "2000-01-01", "upper": "2020-01-01"}}, name="t")
+    with pytest.raises(DataError, match="not a datetime in ISO 8601"):
+        read([cell], schema)
+
+
+def test_offsets_and_years_before_1000() -> None:
+    schema = column_of("datetime", "%Y-%m-%d %H:%M%z", "0900-01-01", "2020-12-31")
+    cells = ["0999-06-10 01:30+02:00", "0999-06-10 01:30-0130", "0999-06-09 23:30Z"]
+    assert read(cells, schema) == ["0999-06-09 23:30:00", "0999-06-10 03:00:00", "0999-06-09 23:30:00"]
+    schema = column_of("date", "%d.%m.%Y", "0900-01-01", "2020-12-31")
+    typed = read_frame(pd.DataFrame({"d": ["10.06.0999"]}), schema)
+    assert to_dtypes(typed, schema, {"d": "str"})["d"].tolist() == ["10.06.0999"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "lines"),
+    [
+        (FileFormat(), ["d,t,cost,rate,ward", '30.12.2019,17:05,7.50,0.25,"a,b"', ",,,,c;d"]),
+        (FileFormat(decimal=","), ["d;t;cost;rate;ward", "30.12.2019;17:05;7,50;0,25;a,b", ';;;;"c;d"']),
+        (FileFormat("|", quote="'"), ["d|t|cost|rate|ward", "30.12.2019|17:05|7.50|0.25|a,b", "||||c;d"]),
+    ],
+    ids=["plain", "german", "bars"],
+)
+def test_a_synthetic_csv_is_written_as_its_source_is(layout: FileFormat, lines: list[str], tmp_path: Path) -> None:
+    columns: dict[str, dict[str, Any]] = {
+        "d": {"kind": "date", "format": "%d.%m.%Y", "lower": "1930-01-01", "upper": "2020-12-31"},
+        "t": {"kind": "time", "format": "%H:%M", "lower": "00:00", "upper": "23:59"},
+        "cost": {"kind": "numeric", "lower": 0, "upper": 9, "decimals": 2},
+        "rate": {"kind": "numeric", "lower": 0, "upper": 9},
+        "ward": {"kind": "categorical", "categories": ["a,b", "c;d"]},
+    }
+    schema = schema_with({name: {**spec, "nullable": name != "ward"} for name, spec in columns.items()})
+    (tmp_path / "source.csv").write_text("\n".join([*lines, ""]))
+    (cells,) = csv_chunks(tmp_path / "source.csv", layout, 9)
+    assert csv_bytes(type_table(cells, schema, "t", layout.decimal), schema, layout).decode().splitlines() == lines
