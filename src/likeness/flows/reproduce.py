@@ -76,7 +76,9 @@ def _reproduce(stage: str, work: "_Work", force: bool) -> Outcome:
     from dvc.exceptions import DvcException
 
     _mend()
-    repository, token = _repository(), _WORK.set(work)
+    repository, token, log = _repository(), _WORK.set(work), logging.getLogger("dvc")
+    level = log.level
+    log.setLevel(logging.CRITICAL)
     try:
         changed = repository.reproduce(stage, single_item=True, force=force)
     except DvcException:
@@ -91,6 +93,7 @@ def _reproduce(stage: str, work: "_Work", force: bool) -> Outcome:
         _mend()
         raise
     finally:
+        log.setLevel(level)
         _WORK.reset(token)
         repository.close()
     ending: Ending = "Ran" if work.began else "Restored" if changed else "UpToDate"
@@ -98,7 +101,7 @@ def _reproduce(stage: str, work: "_Work", force: bool) -> Outcome:
 
 
 def _repository() -> Any:
-    """The project as DVC's library sees it, quiet. It asks :class:`_Work` to run commands, where there is one.
+    """The project as DVC's library sees it. It asks :class:`_Work` to run commands, where there is one.
 
     It parses a text once. It writes ``dvc.lock`` only where that changes, because a kill may cut a write in place.
     """
@@ -128,7 +131,6 @@ def _repository() -> Any:
         run_command.by_dvc = by_dvc  # type: ignore[attr-defined]
         dvc_run.cmd_run, Lockfile.dump_stages = run_command, dump_changes
         _yaml.parse_yaml = strictyaml.parse_yaml = parse_once
-    logging.getLogger("dvc").setLevel(logging.CRITICAL)
     site = dvc_environment(Path())["DVC_SITE_CACHE_DIR"]
     return Repo(config={"core": {"site_cache_dir": site}}, _wait_for_lock=True)
 
