@@ -202,7 +202,7 @@ class Marginals(Method):
             yield products
             second = state.products_query() if state.hides_cells else self._embedding(context, state)
             yield replace(second, name=SECOND, stage="auxiliary")
-        _LATEST.appendleft((self, context, dict(released), state))
+        self._keep(context, released, state)
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Cells of the pairs that show much, named tables, and single columns, by class."""
@@ -380,13 +380,17 @@ class Marginals(Method):
 
     def _state(self, context: Context, released: Mapping[str, Released]) -> ReleaseState:
         """The state after these answers, made once for all who ask in a run."""
-        for method, public, answers, state in _LATEST:
+        for question, answers, state in _LATEST:
             alike = len(answers) == len(released) and all(released.get(name) is answers[name] for name in answers)
-            if alike and (method, public) == (self, context):
+            if alike and question == (type(self), self.privatize, context):
                 return state
         state = ReleaseState(context, dict(released), self.privatize.bins)
-        _LATEST.appendleft((self, context, dict(released), state))
+        self._keep(context, released, state)
         return state
+
+    def _keep(self, context: Context, released: Mapping[str, Released], state: ReleaseState) -> None:
+        """Keep the state for who asks next; of the settings it needs only those of the query."""
+        _LATEST.appendleft(((type(self), self.privatize, context), dict(released), state))
 
     @staticmethod
     def _feature(embedding: Released) -> PairMarginals:
@@ -452,6 +456,6 @@ def _information(releases: Sequence[Released]) -> float:
     return math.sqrt(total)
 
 
-_LATEST: "deque[tuple[Marginals, Context, dict[str, Released], ReleaseState]]" = deque(maxlen=4)
-"""Settings, public facts and answers with what they say: with and without answers, of two row sets at most."""
+_LATEST: "deque[tuple[tuple[type[Marginals], Workload, Context], dict[str, Released], ReleaseState]]" = deque(maxlen=4)
+"""Questions and answers with what they say: with and without answers, of two row sets at most."""
 _NOT_MAP = ("map", "terms")  # words of a query's specification that are no fields of the map
