@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -334,6 +334,14 @@ def test_an_error_that_quotes_a_cell_shows_its_type_and_place_only(
     assert b"7f3e9" not in shown
 
 
+@pytest.fixture
+def ended_by_sigterm() -> Iterator[None]:
+    """Signals are as in a new process: after the first one, a process that it ends ignores the next."""
+    before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
 class Ended(BaseException):
     """As Prefect raises at SIGTERM: it has no argument without a name."""
 
@@ -341,6 +349,7 @@ class Ended(BaseException):
         super().__init__()
 
 
+@pytest.mark.usefixtures("ended_by_sigterm")
 @pytest.mark.parametrize("ends", [lambda: os.kill(os.getpid(), signal.SIGTERM), Mock(side_effect=Ended(signal=15))])
 def test_a_signal_that_meets_an_error_of_a_stage_shows_nothing_of_it(
     alone: Clone, monkeypatch: pytest.MonkeyPatch, ends: Callable[[], None]
@@ -355,7 +364,6 @@ def test_a_signal_that_meets_an_error_of_a_stage_shows_nothing_of_it(
     monkeypatch.setattr("likeness.stages.settings.main", stopped)
     with alone.here(), ended_by_signals(), pytest.raises((SystemExit, Ended)) as stop:
         reproduce(Path(), "settings", print)
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # after the first one it is ignored
     assert "7f3e9" not in "".join(traceback.format_exception(stop.value))
 
 
@@ -373,6 +381,7 @@ def test_a_stage_that_a_library_ends_has_failed(alone: Clone, monkeypatch: pytes
     assert "settings: unexpected SystemExit" in alone.run(*RUN, ok=False)
 
 
+@pytest.mark.usefixtures("ended_by_sigterm")
 def test_a_stage_that_takes_too_long_or_gets_a_signal_ends(alone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("likeness.stages.settings.main", lambda _: time.sleep(60))
     with alone.here():
