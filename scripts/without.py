@@ -68,9 +68,9 @@ def without(wing: str, whole: bool) -> float:
             # What an installer would write beside the packages: without it no entry point is seen.
             run("-c", "from setuptools import setup; setup()", "--quiet", "egg_info")
         adult = subprocess.Popen([python, "-c", ADULT], cwd=tree, env=environment)
-        pytest = ["-m", "pytest", "--numprocesses", "2", "--dist", "loadgroup"]
+        pytest = ["-m", "pytest"]  # beside the run of Adult, on the other core
         if whole:
-            run(*pytest, "-m", "not slow", "tests")
+            run(*pytest, "--numprocesses", "2", "--dist", "loadgroup", "-m", "not slow", "tests")
         else:
             run(*pytest, "-x", *([] if wing == "all" else ["-m", "not long"]), "tests/contracts")
         if adult.wait():
