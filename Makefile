@@ -39,6 +39,9 @@ demo: $(VENV)/.pipeline
 	$(BIN)/likeness ledger init --if-absent
 	$(BIN)/likeness run
 
+dvc.yaml: src/likeness/stages/__init__.py
+	$(BIN)/python -c 'from likeness.stages import dvc_yaml; print(dvc_yaml(), end="")' > $@
+
 lint: style types
 
 style: $(VENV)/.installed

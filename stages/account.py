@@ -1,4 +1,4 @@
-"""account: `likeness.stages.account` says what it reads, writes and spends."""
+"""account: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.account import main

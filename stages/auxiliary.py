@@ -1,4 +1,4 @@
-"""auxiliary: `likeness.stages.auxiliary` says what it reads, writes and spends."""
+"""auxiliary: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.auxiliary import main

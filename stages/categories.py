@@ -1,4 +1,4 @@
-"""categories: `likeness.stages.categories` says what it reads, writes and spends."""
+"""categories: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.categories import main

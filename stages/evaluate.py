@@ -1,4 +1,4 @@
-"""evaluate: `likeness.stages.evaluate` says what it reads, writes and spends."""
+"""evaluate: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.evaluate import main

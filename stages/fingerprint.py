@@ -1,4 +1,4 @@
-"""fingerprint: `likeness.stages.fingerprint` says what it reads, writes and spends."""
+"""fingerprint: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.fingerprint import main

@@ -1,4 +1,4 @@
-"""ingest: `likeness.stages.ingest` says what it reads, writes and spends."""
+"""ingest: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.ingest import main

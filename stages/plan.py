@@ -1,4 +1,4 @@
-"""plan: `likeness.stages.plan` says what it reads, writes and spends."""
+"""plan: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.plan import main

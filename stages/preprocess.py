@@ -1,4 +1,4 @@
-"""preprocess: `likeness.stages.preprocess` says what it reads, writes and spends."""
+"""preprocess: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.preprocess import main

@@ -1,4 +1,4 @@
-"""privatize: `likeness.stages.privatize` says what it reads, writes and spends."""
+"""privatize: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.privatize import main

@@ -1,4 +1,4 @@
-"""report: `likeness.stages.report` says what it reads, writes and spends."""
+"""report: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.report import main

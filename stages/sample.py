@@ -1,4 +1,4 @@
-"""sample: `likeness.stages.sample` says what it reads, writes and spends."""
+"""sample: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.sample import main

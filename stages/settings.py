@@ -1,4 +1,4 @@
-"""settings: `likeness.stages.settings` says what it reads, writes and spends."""
+"""settings: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.settings import main

@@ -1,4 +1,4 @@
-"""track: `likeness.stages.track` says what it reads, writes and spends."""
+"""track: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.track import main

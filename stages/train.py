@@ -1,4 +1,4 @@
-"""train: `likeness.stages.train` says what it reads, writes and spends."""
+"""train: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.train import main

@@ -37,7 +37,7 @@ class Stopped(SystemExit):
 
 def script(stage: str) -> str:
     """The file of a project that starts a stage."""
-    return f'''"""{stage}: `likeness.stages.{stage}` says what it reads, writes and spends."""
+    return f'''"""{stage}: `likeness.stages` says what it reads, writes and spends."""
 
 from likeness.pipeline.run_stage import run_stage
 from likeness.stages.{stage} import main

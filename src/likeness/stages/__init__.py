@@ -1,34 +1,233 @@
-"""The stages of ``dvc.yaml``: each module says what it reads, writes and spends. And the code that a stage loads.
+"""The stages of a run: what each reads, writes and spends. ``dvc.yaml`` is rendered from this list.
 
-A project's `stages/` only start these modules, so an upgrade of the package upgrades every project. Stage ``settings``
-writes a file of digests for every other stage, and DVC runs a stage again when its file changes. Tests compare the
-table below with the imports.
+A project's `stages/` only start the modules of this folder, so an upgrade of the package upgrades every project. Stage
+``settings`` writes a file of digests for every other stage, and DVC runs a stage again when its file changes.
 """
 
 import hashlib
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import yaml
+
+from likeness.core.paths import ProjectPaths as At
 from likeness.core.wings import wing_folders
+
+if TYPE_CHECKING:
+    from likeness.pipeline.project import Project
 
 _PACKAGE = Path(__file__).parents[1]
 _ALL = "core config pipeline"
-FOLDERS = {
-    "fingerprint": "data privacy ledger",
-    "ingest": "data privacy ledger",
-    "plan": "data features privacy ledger release evaluation methods preflight",
-    "categories": "data features privacy ledger release",
-    "preprocess": "data features privacy release",
-    "auxiliary": "data features privacy ledger release methods",
-    "privatize": "data features privacy ledger release methods",
-    "train": "data features privacy release generators methods",
-    "sample": "data features privacy release generators methods",
-    "evaluate": "data features privacy release evaluation report",
-    "account": "data features privacy ledger release generators methods inference report",
-    "report": "data features privacy ledger release methods inference report",
-    "track": "data features privacy ledger release methods report tracking",
-}
-"""Folders of the package that a stage loads, beside those that all stages load. ``settings`` runs every time."""
+_SCHEMA = "${ingest.schema}"
+_QUESTION = "${method}.plan ${method}.auxiliary ${method}.privatize"
+_HEADER = """\
+# The one DAG. `dvc repro` runs what is out of date; Prefect (flows/) and cron only decide when.
+# `likeness.stages.STAGES` is the list from which this file is rendered.
+# data/plan/code/STAGE holds digests of the installed code that a stage loads, so an upgrade runs only what it may change.
+# Stages watch keys of data/plan/settings.yaml: a key that params.yaml leaves out has its default there.
+# Tables, row sets and generators lie in folders, so the stages are those of every kind of data set.
+# Private files are `cache: false`: they are neither copied into DVC's cache nor pushed. The ledger is no file of DVC: see PRIVACY.md.
+"""  # noqa: E501
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage of a run. Every one but ``settings`` also reads its settings, its code, its script and the schema.
+
+    Attributes:
+        name: of the stage, of its module and of its script.
+        description: what it makes, for progress and people.
+        settings: keys that it watches, with spaces between them.
+        reads: files and folders of the project.
+        writes: files and folders of the project.
+        folders: of the package that its code loads, beside those that all stages load, with spaces between them.
+        spends: the part of the budget.
+        shared: whether DVC keeps what it writes in its cache, and pushes it.
+        always: whether it runs every time, because it reads what is no file of the project.
+        metrics: files of numbers that it writes, too.
+        plots: files and folders that it writes for plots, with their options.
+    """
+
+    name: str
+    description: str
+    settings: str = ""
+    reads: tuple[Path, ...] = ()
+    writes: tuple[Path, ...] = ()
+    folders: str = ""
+    spends: str = "nothing"
+    shared: bool = True
+    always: bool = False
+    metrics: tuple[Path, ...] = ()
+    plots: tuple[tuple[Path, Mapping[str, str]], ...] = ()
+
+    @property
+    def run(self) -> "Callable[[Project], None]":
+        """The function of its module, which does its work for a project."""
+        main: Callable[[Project], None] = import_module(f"likeness.stages.{self.name}").main
+        return main
+
+    def to_dvc(self) -> dict[str, Any]:
+        """The stage as ``dvc.yaml`` has it."""
+        script, watched = f"stages/{self.name}.py", self.settings.split()
+        code = [f"{At.code.as_posix()}/{self.name}", script] if watched else [script]
+        outs = [path.as_posix() if self.shared else {path.as_posix(): {"cache": False}} for path in self.writes]
+        plots = [{path.as_posix(): dict(options)} if options else path.as_posix() for path, options in self.plots]
+        entries = {
+            "desc": self.description,
+            "cmd": f"python -m stages.{self.name}",
+            "always_changed": self.always,
+            "params": [{At.settings.as_posix(): watched}] if watched else [],
+            "deps": [*code, *(path.as_posix() for path in self.reads), *([_SCHEMA] if watched else [])],
+            "outs": outs,
+            "metrics": [path.as_posix() for path in self.metrics],
+            "plots": plots,
+        }
+        return {key: value for key, value in entries.items() if value}
+
+
+_TYPED, _ENCODED, _EMBEDDING, _TABLES = (path.parent for path in (At.table, At.encoded, At.embedding, At.synthetic))
+STAGES = [
+    Stage(
+        "settings",
+        "params.yaml with every default written out, and digests of the installed code",
+        reads=(At.params,),
+        writes=(At.settings, At.code),
+        shared=False,
+        always=True,
+    ),
+    Stage(
+        "fingerprint",
+        "a keyed hash of the source: DVC notices a change, and no hash of private bytes is published",
+        "ingest.source ingest.people ingest.query ingest.rows ledger.home ledger.url privacy.series",
+        writes=(At.source,),
+        folders="data privacy ledger",
+        shared=False,
+        always=True,
+    ),
+    Stage(
+        "ingest",
+        "the source against the public schema, row by row",
+        "ingest privacy.population privacy.adjacency privacy.num_records privacy.series ledger.attempt",
+        reads=(At.source,),
+        writes=(_TYPED,),
+        folders="data privacy ledger",
+        shared=False,
+    ),
+    Stage(
+        "plan",
+        "every noise multiplier, from public settings alone",
+        # What sample, train (its device) and evaluate would stop at is refused here, before anything is spent.
+        f"method privacy ingest.unit sample train evaluate categories ingest.rows "
+        f"tracking.internal_metrics {_QUESTION}",
+        writes=(At.plan,),
+        folders="data features privacy ledger release evaluation methods preflight",
+    ),
+    Stage(
+        "categories",
+        "categories that the schema calls private, above a threshold",
+        "method privacy ingest.unit ledger.attempt categories",
+        reads=(At.plan, _TYPED),
+        writes=(At.categories,),
+        folders="data features privacy ledger release",
+        spends="categories.share of rho and categories.delta_share of delta; nothing without private categories",
+    ),
+    Stage(
+        "preprocess",
+        "unit cube and codes, row by row",
+        "ingest.schema",
+        reads=(_TYPED, At.categories),
+        writes=(_ENCODED,),
+        folders="data features privacy release",
+        shared=False,
+    ),
+    Stage(
+        "auxiliary",
+        "private statistics that the method needs first",
+        f"method privacy ingest.unit ledger.attempt {_QUESTION}",
+        reads=(At.plan, At.categories, _ENCODED),
+        writes=(At.auxiliary,),
+        folders="data features privacy ledger release methods",
+        spends="the plan's auxiliary shares",
+    ),
+    Stage(
+        "privatize",
+        "the embedding, released once",
+        f"method privacy ingest.unit ledger.attempt {_QUESTION}",
+        reads=(At.plan, At.categories, _ENCODED, At.auxiliary),
+        writes=(_EMBEDDING,),
+        folders="data features privacy ledger release methods",
+        spends="the plan's shares of the embedding",
+    ),
+    Stage(
+        "train",
+        "the generator, against released values only",
+        f"method privacy.adjacency privacy.num_records train {_QUESTION} ${{method}}.train",
+        reads=(At.categories, At.auxiliary, _EMBEDDING),
+        writes=(At.generator,),
+        folders="data features privacy release generators methods",
+        plots=((At.loss, {"x": "iteration", "title": "training loss"}),),
+    ),
+    Stage(
+        "sample",
+        "the synthetic table",
+        # The format is that of the CSV; sample.rows: auto needs the next two, and the noisy count.
+        "sample ingest.format privacy.adjacency privacy.num_records train.seed",
+        reads=(At.categories, At.auxiliary, At.generator),
+        writes=(_TABLES,),
+        folders="data features privacy release generators methods",
+    ),
+    Stage(
+        "evaluate",
+        "against real rows; internal, NOT private",
+        "evaluate ingest.split privacy.population",  # the population is in the title of its page
+        reads=(At.categories, _TYPED, _TABLES),
+        writes=(At.compared,),  # random bytes: dvc.lock shows neither hash nor size of what lies beside it
+        folders="data features privacy release evaluation report",
+        shared=False,
+    ),
+    Stage(
+        "account",
+        "composition of what was really released, checked against the ledger",
+        "method privacy ingest.format ingest.unit categories ledger sample ${method}",
+        reads=(At.plan, At.categories, At.auxiliary, _EMBEDDING, At.generator, _TABLES),
+        writes=(At.statement, At.privacy),  # in the cache: experiments and clones get them
+        folders="data features privacy ledger release generators methods inference report",
+        always=True,
+    ),
+    Stage(
+        "report",
+        "one page for the public",
+        "privacy.num_records sample",
+        reads=(At.privacy, At.statement, At.loss, At.categories, At.auxiliary, _EMBEDDING, _TABLES),
+        writes=(At.report,),
+        folders="data features privacy ledger release methods inference report",
+        metrics=(At.headline,),
+        plots=((At.figures, {}),),
+    ),
+    Stage(
+        "track",
+        "one MLflow run, logged from files",
+        "tracking.experiment tracking.internal_metrics",
+        reads=(At.categories, At.report, At.figures, At.privacy, At.statement, At.compared, At.generator, At.loss),
+        writes=(At.tracking,),
+        folders="data features privacy ledger release methods report tracking",
+        shared=False,
+    ),
+]
+"""In the order of a run."""
+FOLDERS = {stage.name: stage.folders for stage in STAGES if stage.folders}
+"""Folders of the package that a stage loads. ``settings`` runs every time."""
+
+
+def dvc_yaml() -> str:
+    """The text of ``dvc.yaml``: ``make dvc.yaml`` writes it."""
+    stages = {stage.name: stage.to_dvc() for stage in STAGES}
+    text = yaml.safe_dump({"stages": stages}, sort_keys=False, width=1_000)
+    return _HEADER + re.sub(r"(?m)^  (?=\w)", "\n  ", f"\n{text}")
 
 
 def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[str, str]:

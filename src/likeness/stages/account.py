@@ -1,8 +1,6 @@
 """account: compose all releases of the run, and state the guarantee.
 
-Reads: data/released, data/plan, data/models/generator, data/synthetic, the ledger.
-Writes: reports/privacy.json, reports/PRIVACY_STATEMENT.md. Spends: nothing.
-Runs every time, because the ledger is not a file that DVC may know. A clone without a ledger checks what is here.
+It runs every time, because the ledger is not a file that DVC may know. A clone without a ledger checks what is here.
 """
 
 from likeness.core.errors import LikenessError

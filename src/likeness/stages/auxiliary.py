@@ -1,8 +1,4 @@
-"""auxiliary: release the private statistics that the method asks for first.
-
-Reads: data/plan, data/released/categories, data/private. Writes: data/released/auxiliary/*.safetensors.
-Spends: the plan's auxiliary shares.
-"""
+"""auxiliary: release the private statistics that the method asks for first."""
 
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.doors import door

@@ -1,8 +1,4 @@
-"""categories: release the categories of columns where the schema calls them private.
-
-Reads: data/plan, data/private/typed. Writes: data/released/categories. Spends: categories.share of rho and
-categories.delta_share of delta; nothing where the schema lists all categories.
-"""
+"""categories: release the categories of columns where the schema calls them private."""
 
 from likeness.core.paths import write_json
 from likeness.pipeline.doors import partition_door

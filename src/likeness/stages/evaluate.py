@@ -1,6 +1,5 @@
-"""evaluate: compare the synthetic table with real held-out rows. What it writes is NOT private.
+"""evaluate: compare the synthetic table with real held-out rows. What it writes to reports/internal is NOT private.
 
-Reads: data/private/typed, data/synthetic. Writes: reports/internal. Spends: nothing: it stays inside.
 A night of a series may have nobody to compare with: a run that failed then would show it. So would hash and size of the
 comparison in dvc.lock, of any night. DVC records random bytes in their place.
 """

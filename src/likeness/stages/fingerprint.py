@@ -1,7 +1,7 @@
 """fingerprint: notice a changed source without publishing a hash of it.
 
-Reads: the private source, the ledger's key. Writes: data/private/source.json (a keyed hash). Spends: nothing.
-Each day of a series is a night of its own, also without a change: a missing night would show that nobody came.
+It reads the private source and the ledger's key, and writes a keyed hash. Each day of a series is a night of its own,
+also without a change: a missing night would show that nobody came.
 """
 
 from likeness.config.params import NONE

@@ -1,7 +1,4 @@
-"""ingest: read the source against the public schema, type it, split it, bound the rows of each person.
-
-Reads: the private source, data/schema. Writes: data/private/typed. Spends: nothing.
-"""
+"""ingest: read the source against the public schema, type it, split it, bound the rows of each person."""
 
 from likeness.pipeline.project import Project
 

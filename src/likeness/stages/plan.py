@@ -1,7 +1,7 @@
 """plan: split the budget by shares of rho.
 
-Reads: params.yaml. Writes: data/plan/plan.json. Spends: nothing; it reads no data. It also refuses settings that train,
-sample or evaluate would refuse later, when the budget is spent, and a question that a new version asks otherwise.
+It reads no data. It also refuses settings that train, sample or evaluate would refuse later, when the budget is spent,
+and a question that a new version asks otherwise.
 """
 
 from likeness.core.messages import LOG

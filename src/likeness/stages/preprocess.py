@@ -1,7 +1,4 @@
-"""preprocess: encode rows one by one: unit cube for numbers, codes for categories.
-
-Reads: data/private/typed, data/released/categories, data/schema. Writes: data/private/encoded. Spends: nothing.
-"""
+"""preprocess: encode rows one by one: unit cube for numbers, codes for categories."""
 
 from likeness.core.engine import threads
 from likeness.core.paths import row_set_file

@@ -1,8 +1,4 @@
-"""privatize: release the embedding, in one pass.
-
-Reads: data/plan, data/released/categories, data/released/auxiliary, data/private.
-Writes: data/released/embedding, a file for each row set. Spends: the plan's shares of it.
-"""
+"""privatize: release the embedding of each row set, in one pass."""
 
 from likeness.core.paths import row_set_file
 from likeness.pipeline.doors import door

@@ -1,8 +1,4 @@
-"""report: one self-contained page for the public.
-
-Reads: reports, data/models/loss.csv, data/released, data/synthetic. Writes: reports/index.html, reports/metrics.json
-and reports/figures. Spends: nothing.
-"""
+"""report: one self-contained page for the public."""
 
 from typing import Any
 

@@ -1,7 +1,6 @@
-"""sample: write the synthetic table, or both of people with histories.
+"""sample: write the synthetic table, or both of people with histories: .parquet and .csv, of images .npz.
 
-Reads: data/models, data/released (categories, auxiliary), data/schema.
-Writes: data/synthetic: .parquet and .csv, of images .npz. Spends: nothing, however many rows.
+It spends nothing, however many rows.
 """
 
 from likeness.pipeline.project import Project

@@ -1,7 +1,6 @@
 """settings: params.yaml with every default written out, and digests of the installed code.
 
-Reads: params.yaml, the installed package. Writes: data/plan/settings.yaml, data/plan/code. Spends: nothing.
-Runs every time, because the package is no file of the project. So DVC sees what changed, by key and by stage.
+It runs every time, because the package is no file of the project. So DVC sees what changed, by key and by stage.
 """
 
 import yaml

@@ -1,7 +1,6 @@
 """track: mirror the run to MLflow, once, from files.
 
-Reads: reports, data/models/loss.csv, the ledger's head. Writes: reports/tracking.json, the tracking store.
-Spends: nothing; scores on real rows are left out unless tracking.internal_metrics is true.
+Scores on real rows are left out unless tracking.internal_metrics is true.
 """
 
 from likeness.core.paths import write_json

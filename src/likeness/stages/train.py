@@ -1,8 +1,7 @@
 """train: fit the generator to the released values, on CPU, CUDA or MPS.
 
-Reads: data/released, data/schema, params.yaml. Writes: data/models. Spends: nothing; no private file is needed.
-Needs numpy, safetensors, threadpoolctl and pyyaml only, and PyTorch for networks; without the packages of the ledger,
-set LIKENESS_LEDGER=absent.
+No private file is needed. It needs numpy, safetensors, threadpoolctl and pyyaml only, and PyTorch for networks; without
+the packages of the ledger, set LIKENESS_LEDGER=absent.
 """
 
 from likeness.core.paths import Outputs
