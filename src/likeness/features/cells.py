@@ -147,8 +147,8 @@ class Cells:
         number is a power of two. So no bin of the table is too high, and later edges are compared one by one, unless an
         interval has many.
         """
-        firsts, edges = self._table
-        if np.diff(firsts, append=len(edges) - 1).max() > _MANY:
+        firsts, edges, are_many = self._table
+        if are_many:
             return np.searchsorted(edges[:-1], values, side="right").astype(np.int64)
         with np.errstate(invalid="ignore"):  # a missing number is in any bin
             bins = firsts.take((values * _INTERVALS).astype(np.int64), mode="clip")
@@ -159,37 +159,52 @@ class Cells:
         return bins
 
     @cached_property
-    def _table(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The number of edges at most the lower end of each interval, and the edges, then one that no value reaches."""
+    def _table(self) -> tuple[NDArray[np.int64], NDArray[np.float64], bool]:
+        """The number of edges at most the lower end of each interval; the edges, and one that no value reaches.
+
+        The last value tells whether an interval has many.
+        """
         edges = np.array(self.edges, np.float64)
         ends = np.arange(_INTERVALS) / _INTERVALS
         ends[0] = -np.inf
-        return np.searchsorted(edges, ends, side="right").astype(np.int64), np.append(edges, np.nan)
+        firsts = np.searchsorted(edges, ends, side="right").astype(np.int64)
+        return firsts, np.append(edges, np.nan), bool(np.diff(firsts, append=len(edges)).max() > _MANY)
 
 
-def table_places(
-    axes: Sequence[Sequence[Cells]], x: Inputs, groups: NDArray[np.int64] | None = None
-) -> Iterator[NDArray[np.int64]]:
+def placed_columns(columns: Iterable[Cells], x: Inputs) -> list[NDArray[np.int64]]:
+    """The cell of each row in each column, shapes (n,).
+
+    Raises:
+        ReleaseError: a row is in no cell of a column, so it could count as one of another group.
+    """
+    cells = []
+    for column in columns:
+        cells.append(column.cell_indices(x))
+        if len(x) and cells[-1].view(np.uint64).max() >= column.size:  # negative ones are large
+            raise ReleaseError("a row is in no cell of a column. Run: likeness run")
+    return cells
+
+
+def columns_of_tables(axes: Iterable[Iterable[Cells]]) -> tuple[list[Cells], list[tuple[int, ...]]]:
+    """The different columns of some tables, and the places of those of each table among them."""
+    columns = {id(column): column for column in chain.from_iterable(axes)}
+    places = {key: place for place, key in enumerate(columns)}
+    return list(columns.values()), [tuple(places[id(column)] for column in table) for table in axes]
+
+
+def table_places(axes: Sequence[Sequence[Cells]], x: Inputs) -> Iterator[NDArray[np.int64]]:
     """Give for each table of some columns the cell of each row as one number, shape (n,). Each column is placed once.
 
     Args:
         axes: the columns of each table; the cells of the last one are side by side. No columns make one cell.
         x: rows, shape (n, d).
-        groups: numbers of groups of rows, shape (n,): the number is then group · cells of the table + cell.
-
-    Raises:
-        ReleaseError: a row is in no cell of a column, so its number could be that of another group.
     """
-    columns = {id(column): column for column in chain.from_iterable(axes)}
-    cells = {key: column.cell_indices(x) for key, column in columns.items()}
-    if len(x) and any(cells[key].min() < 0 or cells[key].max() >= column.size for key, column in columns.items()):
-        raise ReleaseError("a row is in no cell of a column. Run: likeness run")
-    groups = np.zeros(len(x), np.int64) if groups is None else groups
-    firsts = {key: groups * column.size + cells[key] for key, column in columns.items()}
-    for table in axes:
-        number = firsts[id(table[0])] if table else groups
-        for column in table[1:]:
-            number = number * column.size + cells[id(column)]
+    columns, tables = columns_of_tables(axes)
+    cells = placed_columns(columns, x)
+    for table in tables:
+        number = np.zeros(len(x), np.int64)
+        for column in table:
+            number = number * columns[column].size + cells[column]
         yield number
 
 

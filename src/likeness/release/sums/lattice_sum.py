@@ -1,7 +1,7 @@
 """Exact integer sums of clipped features. A sum is private until the door has added noise."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
@@ -9,11 +9,10 @@ import numpy as np
 
 from likeness.core.errors import ReleaseError
 from likeness.features.base import CellMap, OuterMap, PairedMap, TablesMap, evaluate
-from likeness.features.cells import table_places
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.clipping import BLOCK, blocks, pad_inputs, to_lattice
-from likeness.release.sums.counts import count_cells
+from likeness.release.sums.counts import count_cells, count_tables
 from likeness.release.sums.products import outer_sum, paired_sum
 
 _WIDE = 1 << 21  # coordinates evaluated at once: a wide map has a smaller block, fixed by its width alone
@@ -59,26 +58,31 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     fact that the sensitivity rests on holds whatever the map returns: no contribution exceeds L_p in any part.
     Rows that share a contribution (:class:`likeness.release.records.EachPerson`) divide the steps, rounded down.
     Of a map of tables the door itself places each column. A record lies in one cell of each column, so in one of each
-    table, and :func:`table_places` refuses a row that is in none: its number is one of its table and group alone.
+    table, and :func:`likeness.features.cells.placed_columns` refuses a row that is in none.
     """
     steps = [part.steps(query.lattice_bits) for part in query.bounded_parts]
     widths = [part.width for part in query.bounded_parts]
     if not isinstance(feature, TablesMap):
-        return count_cells(query, widths, steps, partial(_numbers, query, feature), records)
+        # A place outside its part is that of a last cell, which is dropped.
+        alone = [(part,) for part in range(len(widths))]
+        counts = count_cells(query, [width + 1 for width in widths], alone, steps, partial(_places, query), records)
+        return np.concatenate([count[:, :-1] for count in counts], axis=1)
     if widths != [math.prod(cells.size for cells in table) for table in feature.axes]:
         raise ReleaseError(f"{query.name}: the parts of the feature map must be as wide as its tables")
-    return count_cells(query, widths, steps, lambda block: table_places(feature.axes, block.x, block.labels), records)
+    return np.concatenate(count_tables(query, feature.axes, steps, records), axis=1)
 
 
-def _numbers(query: Query, feature: CellMap, block: Records) -> Iterator[np.ndarray]:
-    """Yield for each part group · width + index of each contribution; −1 for an index outside the part."""
+def _places(query: Query, block: Records) -> list[np.ndarray]:
+    """Give for each part the index of each contribution; the width for an index outside the part."""
+    feature: Any = query.feature
     x: Any = block.x if getattr(feature, "takes_codes", False) else np.asarray(block.x)
     indices = np.asarray(feature.cell_indices(x))
     if indices.shape != (len(block.x), len(query.bounded_parts)) or indices.dtype != np.int64:
         raise ReleaseError(f"{query.name}: the feature map must return one int64 place a part")
-    for part, index in zip(query.bounded_parts, indices.T, strict=True):
-        inside = (index >= 0) & (index < part.width)
-        yield np.where(inside, block.labels * part.width + index, -1)
+    widths = [part.width for part in query.bounded_parts]
+    return [
+        np.where(index < 0, width, np.minimum(index, width)) for index, width in zip(indices.T, widths, strict=True)
+    ]
 
 
 def _evaluate(query: Query, x: np.ndarray) -> np.ndarray:

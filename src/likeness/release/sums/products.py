@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,11 +11,11 @@ from scipy import sparse
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
 from likeness.features.base import OuterMap, PairedMap, ProductsMap, evaluate
-from likeness.features.cells import Cells, table_places
+from likeness.features.cells import placed_columns
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.clipping import BLOCK, blocks, outer_lattice, pad_inputs, paired_lattice, to_lattice
-from likeness.release.sums.counts import count_cells
+from likeness.release.sums.counts import count_tables
 
 _FACTORS_AT_ONCE = 1 << 22  # coordinates of factors evaluated at once, of which several copies are held
 _MOST_BLOCKS = 4  # of an outer map: their squared norms then sum to less than 2**63
@@ -76,8 +75,7 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
         axes = [(feature.columns[i], feature.columns[j]) for i, j in pairs]
         widths = [first.size * second.size for first, second in axes]
         if query.num_groups * sum(widths) <= _MOST_CELLS:
-            counts = count_cells(query, widths, [1] * len(axes), partial(_pair_places, axes), records)
-            return products_of_cells(query, feature, np.split(counts, np.cumsum(widths)[:-1], axis=1))
+            return products_of_cells(query, feature, count_tables(query, axes, [1] * len(axes), records))
     columns = sum(sizes)
     plain = np.zeros((query.num_groups, sum(part.width for part in head)), dtype=np.int64)
     exact = _ExactSum((query.num_groups, columns, columns), max(bounds))
@@ -93,11 +91,6 @@ def paired_sum(query: Query, feature: PairedMap, records: Iterable[Records]) -> 
     spans = [slice(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     blocks_of_pairs = [joint[:, spans[i], spans[j]].reshape(query.num_groups, -1) for i, j in pairs]
     return np.concatenate([plain, *blocks_of_pairs], axis=1)
-
-
-def _pair_places(axes: Sequence[Sequence[Cells]], block: Records) -> Iterator[np.ndarray]:
-    """The cell of each record in the table of each pair of columns, with its group."""
-    return table_places(axes, block.x, block.labels)
 
 
 def _blocks_of_features(query: Query, feature: PairedMap, records: Iterable[Records]) -> Iterator[_Block]:
@@ -120,7 +113,7 @@ def _blocks_of_cells(query: Query, feature: Any, records: Iterable[Records]) -> 
     steps, size = sparse.block_diag(_steps_of_cells(query, feature), "csr"), sum(feature.column_sizes)
     starts = np.cumsum([0, *(column.size for column in feature.columns[:-1])])
     for chunk in blocks(query, records, max(_FEWEST_ROWS, _FAST_MEMORY // size)):
-        cells = np.stack([*table_places([(column,) for column in feature.columns], chunk.x)], axis=1) + starts
+        cells = np.stack(placed_columns(feature.columns, chunk.x), axis=1) + starts
         ends = np.arange(0, cells.size + 1, len(starts))
         lattice = sparse.csr_matrix((np.ones(cells.size), cells.ravel(), ends), (len(cells), steps.shape[0])) @ steps
         dense = size <= _WIDE * len(starts)
