@@ -43,6 +43,11 @@ class Released:
         """Standard deviation of the noise of one coordinate, in units of the feature."""
         return self.receipt.noise_scale * 2.0**-self.receipt.lattice_bits
 
+    def equals(self, other: "Released") -> bool:
+        """Tell whether another has the same numbers, receipt and keys."""
+        same = np.array_equal(self.lattice, other.lattice) and self.keys == other.keys
+        return same and self.receipt == other.receipt
+
 
 def to_bytes(released: Released) -> bytes:
     """One safetensors file; the receipt is its only metadata entry, so the bytes are determined."""

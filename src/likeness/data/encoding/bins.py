@@ -90,10 +90,10 @@ def whole_grid(column: Column, firsts: Iterable[int], step: float = 1.0) -> Grid
     starts = {lower, *firsts, *spikes, *(spike + 1 for spike in spikes), *cuts}
     firsts = sorted(first for first in starts if lower <= first <= upper)
     lasts = [first - 1 for first in firsts[1:]] + [upper]
-    edges = [unit_of(column, (first - 0.5) * step) for first in [*firsts, upper + 1]]
+    edges = units_of(column, ((first - 0.5) * step for first in [*firsts, upper + 1]))
     edges[0], edges[-1] = min(edges[0], 0.0), max(edges[-1], 1.0)  # bounds may lie between steps
-    lows = tuple(unit_of(column, first * step) for first in firsts)
-    return Grid(tuple(edges), lows, tuple(unit_of(column, last * step) for last in lasts))
+    lows, highs = (units_of(column, (value * step for value in values)) for values in (firsts, lasts))
+    return Grid(tuple(edges), tuple(lows), tuple(highs))
 
 
 def numeric_grid(column: Column, between: Iterable[float], singles: Iterable[float] = ()) -> Grid:
@@ -128,19 +128,28 @@ def first_wholes(column: Column, bins: int) -> list[int]:
 
 
 def unit_of(column: Column, value: float) -> float:
-    """A value on the column's unit scale; values outside the bounds are outside [0, 1].
+    """A value on the column's unit scale; values outside the bounds are outside [0, 1]."""
+    return units_of(column, [value])[0]
 
-    It is rounded: edges are part of a release's key, and machines differ in the last digit of a logarithm.
-    """
+
+def units_of(column: Column, values: Iterable[float]) -> list[float]:
+    """Values on the column's unit scale, rounded: edges are part of a key, and machines differ in last digits."""
     lower, upper = column.bounds
     if column.transform == "log1p":
-        return round(math.log1p(value - lower) / math.log1p(upper - lower), _DIGITS)
-    return round((value - lower) / (upper - lower), _DIGITS)
+        whole = math.log1p(upper - lower)
+        return [round(math.log1p(value - lower) / whole, _DIGITS) for value in values]
+    return [round((value - lower) / (upper - lower), _DIGITS) for value in values]
 
 
 def value_of(column: Column, unit: float) -> float:
     """A value by its place on the unit scale; integers are not rounded."""
+    return values_of(column, [unit])[0]
+
+
+def values_of(column: Column, units: Iterable[float]) -> list[float]:
+    """Values by their places on the unit scale, as :func:`value_of`."""
     lower, upper = column.bounds
     if column.transform == "log1p":
-        return lower + math.expm1(unit * math.log1p(upper - lower))
-    return lower + unit * (upper - lower)
+        whole = math.log1p(upper - lower)
+        return [lower + math.expm1(unit * whole) for unit in units]
+    return [lower + unit * (upper - lower) for unit in units]

@@ -17,7 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from likeness.data.encoding.bins import Grid, first_wholes, numeric_grid, spike_bins, unit_of, value_of, whole_grid
+from likeness.data.encoding.bins import (
+    Grid,
+    first_wholes,
+    numeric_grid,
+    spike_bins,
+    unit_of,
+    value_of,
+    values_of,
+    whole_grid,
+)
 from likeness.data.schema.column import Column
 from likeness.features.cells import Cells
 from likeness.methods.marginals.column_steps import MOST_MULTIPLES
@@ -228,33 +237,34 @@ class _CountedCells:
         seen = [cell for cell, count in enumerate(self.counts) if count > 0] or [0]
         return seen[0], seen[-1]
 
-    def _values(self, cell: int) -> tuple[float, float]:
-        """Least and greatest value of a cell."""
-        low, high = (value_of(self.column, unit) for unit in (self.grid.lows[cell], self.grid.highs[cell]))
-        if self.step is None:
-            return low, high
-        return round(low / self.step) * self.step, round(high / self.step) * self.step
+    @cached_property
+    def _values(self) -> list[tuple[float, float]]:
+        """Least and greatest value of each cell."""
+        lows, highs = (values_of(self.column, units) for units in (self.grid.lows, self.grid.highs))
+        if self.step is not None:
+            lows, highs = ([round(value / self.step) * self.step for value in values] for values in (lows, highs))
+        return list(zip(lows, highs, strict=True))
 
     def _start(self, cell: int) -> float:
-        return self.grid.edges[cell] if self.step is None else round(self._values(cell)[0] / self.step)
+        return self.grid.edges[cell] if self.step is None else round(self._values[cell][0] / self.step)
 
     def _is_heavy_value(self, cell: int) -> bool:
         """Tell whether a cell is one value with so many records that it keeps a cell."""
-        low, high = self._values(cell)
+        low, high = self._values[cell]
         return low == high and self.counts[cell] >= self.target / 2
 
     def heavy_values(self) -> list[float]:
         """Values with many records, but for declared spikes: these have cells in every grid."""
         spikes = {unit_of(self.column, spike) for spike in self.column.spikes}
         heavy = filter(self._is_heavy_value, range(self.grid.size))
-        return [self._values(cell)[0] for cell in heavy if self.grid.lows[cell] not in spikes]
+        return [self._values[cell][0] for cell in heavy if self.grid.lows[cell] not in spikes]
 
     def next_starts(self) -> list[float]:
         """Starts of heavy values, of light cells that are joined, and of the parts of heavy cells."""
         starts: list[float] = []
         held, begun = math.inf, 0.0  # of the joined cell: its records, and its least value; infinite: it is closed
         for cell, count in enumerate(self.counts):
-            low, high = self._values(cell)
+            low, high = self._values[cell]
             if self._is_heavy_value(cell):
                 starts += [] if self.step is None else [self._start(cell)]
                 held = math.inf
@@ -270,7 +280,7 @@ class _CountedCells:
     def _begins_cell(self, cell: int, held: float, begun: float) -> bool:
         """Tell whether a cell is not joined to those before it, which hold ``held`` records from ``begun`` on."""
         first, last = self._seen_ends
-        _, high = self._values(cell)
+        _, high = self._values[cell]
         is_few = self.grid.size <= _WIDE  # few cells are never joined
         is_full = held >= self.target or self.counts[cell] >= self.target or cell in self.split
         is_far = (begun > 0 and high > _FAR * begun) or (high <= 0 and begun < _FAR * high)
@@ -285,7 +295,7 @@ class _CountedCells:
         if self.step is None:
             begin, end = self.grid.edges[cell], self.grid.edges[cell + 1]
             return [round(begin + (end - begin) * part / parts, 14) for part in range(1, parts + 1)]
-        first, last = (round(value / self.step) for value in self._values(cell))
+        first, last = (round(value / self.step) for value in self._values[cell])
         return [first + (last + 1 - first) * part // parts for part in range(1, parts + 1)]
 
     def far_starts(self) -> list[float]:
