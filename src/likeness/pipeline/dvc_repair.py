@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,7 @@ def _readable(path: Path, whole: Callable[[str], bool]) -> bool:
         return False
 
 
+@lru_cache(maxsize=1)
 def _whole_lock(text: str) -> bool:
     content = load_written(text)
     if not isinstance(content, Mapping) or "schema" not in content:
