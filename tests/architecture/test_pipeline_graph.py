@@ -40,6 +40,7 @@ MAY_LOAD = {
 # Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
     "account": {"report"},  # deleted where there is nothing to state
+    "fingerprint": {"privacy"},  # of the last run
     "evaluate": {"internal", "evaluation", "internal_metrics", "internal_report", "stages"},  # nothing of real rows
     "track": {"lock", "markers", "tracked", "private", "internal_metrics"},  # how each stage ended, which ones saw rows
 }
@@ -133,10 +134,12 @@ def test_the_public_page_needs_no_real_rows() -> None:
 
 
 def test_what_dvc_may_not_know_is_looked_at_every_time() -> None:
-    """The package, the source and the ledger are no files of DVC; what follows the source waits for its keyed hash."""
-    always = {name for name, stage in STAGES.items() if stage.get("always_changed")}
-    assert always == {"settings", "fingerprint", "account"}
+    """What follows the source or the ledger waits for a file; DVC's run cache holds accounts of a younger ledger."""
+    assert {name for name, stage in STAGES.items() if stage.get("always_changed")} == {"settings", "fingerprint"}
     assert str(ProjectPaths.source) in declared("ingest", "deps")
+    assert str(ProjectPaths.unstated) in declared("account", "deps")
+    kept = [options for name in ("fingerprint", "account") for out in STAGES[name]["outs"] for options in out.values()]
+    assert len(kept) == 4 and all(options["persist"] for options in kept)
 
 
 @pytest.mark.parametrize("name", ["auxiliary", "privatize", "train"])

@@ -62,6 +62,23 @@ def test_a_whole_run_is_stated_with_the_digests_of_its_files(copy: Clone) -> Non
     assert outputs["data/synthetic/synthetic.csv"] in copy.bytes("reports/PRIVACY_STATEMENT.md").decode()
 
 
+def test_an_account_that_the_ledger_contradicts_is_seen(copy: Clone) -> None:
+    def is_stated() -> bool:
+        return Project.load().ledger_session.is_stated(ProjectPaths.privacy)
+
+    assert is_stated()
+    said = read_json(ProjectPaths.privacy)
+    ledger, query = said["ledger"], said["queries"][0]
+    edits = [
+        {"ledger": {**ledger, "id": "0" * 32}},
+        {"ledger": ledger | {"lifetime": ledger["lifetime"] | {"spent_rho": 1}}},
+    ]
+    edits += [{"queries": [queries]} for queries in ({}, query | {"sha256": "0" * 64}, query | {"ledger_seq": 0})]
+    for edit in edits:
+        write_json(ProjectPaths.privacy, said | edit)
+        assert not is_stated()
+
+
 def plan_by_hand(copy: Clone) -> None:
     copy.run("stages.plan")
 

@@ -38,7 +38,7 @@ def test_a_second_run_does_nothing(finished: Clone) -> None:
     before = ledger_rows(finished)
     output = finished.repro()
     ran = [line.split("'")[1] for line in output.splitlines() if line.startswith("Running stage")]
-    assert ran == ["settings", "fingerprint", "account"]  # they watch what DVC may not know
+    assert ran == ["settings", "fingerprint"]  # they watch what DVC may not know
     assert ledger_rows(finished) == before
 
 

@@ -82,6 +82,7 @@ class ProjectPaths:
     settings = ProjectPath("data/plan/settings.yaml")
     code = ProjectPath("data/plan/code")
     plan = ProjectPath("data/plan/plan.json")
+    unstated = ProjectPath("data/plan/unstated.json")
     private = ProjectPath("data/private")
     source = ProjectPath("data/private/source.json")
     table = ProjectPath("data/private/typed/table.arrow")

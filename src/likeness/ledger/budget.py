@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from likeness.core.errors import BudgetError, LedgerError
+from likeness.core.hashing import json_value
 from likeness.ledger.records import RECOVERED, SPENDING, Record, base_attempt
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_left
@@ -60,6 +61,14 @@ class Budget:
     person: str | None = None
     selection_delta: float = 0.0
     spent_delta: float = 0.0
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """What an account states of it, but for the ε that follows."""
+        value = {name: getattr(self, name) for name in ("spent_rho", "cap_epsilon", "cap_delta", "uncommitted")}
+        keys = {"cap_delta_keys": self.selection_delta, "spent_delta_keys": self.spent_delta}
+        stated: dict[str, Any] = json_value({**value, **(keys if any(keys.values()) else {})})
+        return stated
 
     @property
     def cap_rho(self) -> float:

@@ -48,7 +48,6 @@ _OF_A_QUERY = (
     "sampler",
     "ledger_seq",
 )
-_OF_A_LIFETIME = ("spent_rho", "spent_epsilon", "cap_epsilon", "cap_delta", "uncommitted")
 
 
 def account(project: Project) -> dict[str, Any]:
@@ -294,10 +293,7 @@ def _notes_on_databases(receipts: Sequence[Receipt]) -> list[str]:
 
 def lifetime_of(budget: Budget) -> dict[str, Any]:
     """Give what the population has spent of its lifetime cap."""
-    value: dict[str, Any] = json_value(_values(budget, _OF_A_LIFETIME))
-    if not (budget.selection_delta or budget.spent_delta):
-        return value
-    return {**value, "cap_delta_keys": budget.selection_delta, "spent_delta_keys": budget.spent_delta}
+    return {**budget.recorded, "spent_epsilon": json_value(budget.spent_epsilon)}
 
 
 def describe_unit(unit: PrivacyUnit | None, phrase: str) -> str:

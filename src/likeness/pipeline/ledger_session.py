@@ -9,8 +9,9 @@ from pathlib import Path
 
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import DataError, LedgerError
+from likeness.core.errors import ArtifactError, DataError, LedgerError
 from likeness.core.hashing import sha256_bytes
+from likeness.core.paths import read_json
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
@@ -60,6 +61,18 @@ class LedgerSession:
             LedgerError: the message names the other one, and how to join it.
         """
         refuse_other_ledger(self.root, self.params.privacy.population, self.home, ledger)
+
+    def is_stated(self, account: Path) -> bool:
+        """Tell whether an account still says what the ledger says of its releases and of these people."""
+        try:
+            stated, budget = read_json(account), self.ledger.budget(self.params.privacy.population)
+            lifetime = {key: value for key, value in stated["ledger"]["lifetime"].items() if key != "spent_epsilon"}
+            said = {(query["ledger_seq"], query["sha256"]) for query in stated["queries"]}
+            if budget is None or (stated["ledger"]["id"], lifetime) != (self.ledger.id, budget.recorded):
+                return False
+            return said <= {*self.ledger.commits().values()}
+        except (ArtifactError, KeyError, TypeError, AttributeError):  # none, or edited
+            return False
 
     def check_same_request(self, rho: float) -> None:
         """Refuse a plan by another recipe than that of the earlier releases; see :meth:`Ledger.check_same_request`.

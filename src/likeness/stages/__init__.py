@@ -48,6 +48,7 @@ class Stage:
         spends: the part of the budget.
         shared: whether DVC keeps what it writes in its cache, and pushes it.
         always: whether it runs every time, because it reads what is no file of the project.
+        keeps: whether DVC leaves what it wrote before a run, and never takes it from an earlier run in its cache.
         metrics: files of numbers that it writes, too.
         plots: files and folders that it writes for plots, with their options.
     """
@@ -61,6 +62,7 @@ class Stage:
     spends: str = "nothing"
     shared: bool = True
     always: bool = False
+    keeps: bool = False
     metrics: tuple[Path, ...] = ()
     plots: tuple[tuple[Path, Mapping[str, str]], ...] = ()
 
@@ -74,7 +76,8 @@ class Stage:
         """The stage as ``dvc.yaml`` has it."""
         script, watched = f"stages/{self.name}.py", self.settings.split()
         code = [f"{At.code.as_posix()}/{self.name}", script] if watched else [script]
-        outs = [path.as_posix() if self.shared else {path.as_posix(): {"cache": False}} for path in self.writes]
+        options = {**({} if self.shared else {"cache": False}), **({"persist": True} if self.keeps else {})}
+        outs = [{path.as_posix(): {**options}} if options else path.as_posix() for path in self.writes]
         plots = [{path.as_posix(): dict(options)} if options else path.as_posix() for path, options in self.plots]
         entries = {
             "desc": self.description,
@@ -101,12 +104,13 @@ STAGES = [
     ),
     Stage(
         "fingerprint",
-        "a keyed hash of the source: DVC notices a change, and no hash of private bytes is published",
+        "a keyed hash of the source, and whether the ledger still says what the account states",
         "ingest.source ingest.people ingest.query ingest.rows ledger.home ledger.url privacy.series",
-        writes=(At.source,),
+        writes=(At.source, At.unstated),
         folders="data privacy ledger",
         shared=False,
         always=True,
+        keeps=True,
     ),
     Stage(
         "ingest",
@@ -193,10 +197,10 @@ STAGES = [
         "account",
         "composition of what was really released, checked against the ledger",
         "method privacy ingest.format ingest.unit categories ledger sample ${method}",
-        reads=(At.plan, At.categories, At.auxiliary, _EMBEDDING, At.generator, _TABLES),
+        reads=(At.unstated, At.plan, At.categories, At.auxiliary, _EMBEDDING, At.generator, _TABLES),
         writes=(At.statement, At.privacy),  # in the cache: experiments and clones get them
         folders="data features privacy ledger release generators methods inference report",
-        always=True,
+        keeps=True,  # the ledger may have grown since an earlier run with equal files
     ),
     Stage(
         "report",

@@ -1,9 +1,8 @@
 """account: compose all releases of the run, and state the guarantee.
 
-It runs every time, because the ledger is not a file that DVC may know. A clone without a ledger checks what is here.
+The ledger is no file that DVC may know: ``fingerprint`` tells of its changes. A clone without one checks what is here.
 """
 
-from likeness.core.errors import LikenessError
 from likeness.core.paths import write_json
 from likeness.pipeline.account import account, account_elsewhere
 from likeness.pipeline.project import Project
@@ -16,9 +15,9 @@ def main(project: Project) -> None:
     paths, ledger = project.paths, project.params.ledger.location(project.root)
     try:
         privacy = account_elsewhere(project) if ledger_is_absent(*ledger) else account(project)
-    except LikenessError:
+    except BaseException:
         for path in (paths.privacy, paths.statement, paths.report):
-            path.unlink(missing_ok=True)  # a refusal must not leave what an earlier run stated
+            path.unlink(missing_ok=True)  # what an earlier run stated must not stay
         raise
     write_json(paths.privacy, privacy)
     paths.statement.write_bytes(statement(privacy).encode())

@@ -1,8 +1,10 @@
-"""fingerprint: notice a changed source without publishing a hash of it.
+"""fingerprint: notice a changed source without publishing a hash of it, and a ledger that the account does not state.
 
-It reads the private source and the ledger's key, and writes a keyed hash. Each day of a series is a night of its own,
-also without a change: a missing night would show that nobody came.
+It reads the private source and the ledger, and writes a keyed hash. Each day of a series is a night of its own, also
+without a change: a missing night would show that nobody came. New random bytes make the stage ``account`` run.
 """
+
+import secrets
 
 from likeness.config.params import NONE
 from likeness.core.files import make_private_folder
@@ -19,3 +21,5 @@ def main(project: Project) -> None:
         day = {"day": moment(project.ledger.records())}
     make_private_folder(target.parent)
     write_json(target, {"hmac": digest, **day})
+    if not (project.paths.unstated.exists() and project.ledger_session.is_stated(project.paths.privacy)):
+        write_json(project.paths.unstated, {"random": secrets.token_hex(16)})
