@@ -39,6 +39,7 @@ _ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sign
 _OTHER_RUN = (
     f"{ProjectPaths.lock_of_dvc} names it. Wait until it ends, or end it. If that process is no run, delete the file."
 )
+_MUCH = 400 << 20  # bytes; a small run stays below
 _WORK: ContextVar["_Work"] = ContextVar("work")
 """Who runs the commands of DVC's stages; without one DVC does."""
 
@@ -278,7 +279,11 @@ def _time_limit(seconds: float) -> Iterator[None]:
 
 
 def _give_memory_back() -> None:
-    """Give memory that nobody uses back to the system: the next stage needs other memory."""
+    """Give memory that nobody uses back to the system, where it is much: to look for it takes a tenth of a second."""
+    import psutil  # DVC needs it
+
+    if psutil.Process().memory_info().rss < _MUCH:
+        return
     gc.collect()
     if (arrow := sys.modules.get("pyarrow")) is not None:
         arrow.default_memory_pool().release_unused()

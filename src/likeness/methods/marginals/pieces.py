@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from likeness.data.encoding.bins import Grid, unit_of, value_of
+from likeness.data.encoding.bins import Grid, units_of, values_of
 from likeness.data.schema.column import Column
 from likeness.methods.marginals.columns import DIGITS, SAME, Single
 
@@ -54,7 +54,7 @@ _Piece = tuple[float, float, float]  # smallest and largest value, and the edge 
 def _cut(column: Column, step: float | None, grid: Grid, cell: int) -> list[_Piece]:
     """A cell in at most six pieces, of equal width or of equal factors."""
     low, high, edge = grid.lows[cell], grid.highs[cell], grid.edges[cell + 1]
-    a, b = value_of(column, low), value_of(column, high)
+    a, b = values_of(column, (low, high))
     if low == high or a == b:
         return [(low, high, edge)]
     if step is not None:
@@ -62,15 +62,14 @@ def _cut(column: Column, step: float | None, grid: Grid, cell: int) -> list[_Pie
     factors = _factor_grid(a, b)
     at = [a * (b / a) ** (part / _DENSITIES) if factors else a + (b - a) * part / _DENSITIES for part in range(1, 6)]
     if step is None:
-        inner = sorted({round(unit_of(column, value), DIGITS) for value in at})
+        inner = sorted({round(unit, DIGITS) for unit in units_of(column, at)})
         cuts = [low, *(cut for cut in inner if low + SAME < cut < min(high, edge) - SAME), high]
         return [*((start, end, end) for start, end in pairwise(cuts[:-1])), (cuts[-2], high, edge)]
     wholes = sorted({round(a / step), *(round(value / step) for value in at)})
     wholes = [first for first in wholes if first < round(b / step)]
-    tops = [*((first - 0.5) * step for first in wholes[1:])]
-    lasts = [*(unit_of(column, (first - 1) * step) for first in wholes[1:]), high]
-    ends = [*(unit_of(column, top) for top in tops), edge]
-    return list(zip((unit_of(column, first * step) for first in wholes), lasts, ends, strict=True))
+    lasts = [*units_of(column, ((first - 1) * step for first in wholes[1:])), high]
+    ends = [*units_of(column, ((first - 0.5) * step for first in wholes[1:])), edge]
+    return list(zip(units_of(column, (first * step for first in wholes)), lasts, ends, strict=True))
 
 
 def _factor_grid(low: float, high: float) -> bool:
@@ -83,10 +82,8 @@ class _Densities:
     def __init__(self, column: Column, step: float | None, grid: Grid, counts: Sequence[float]) -> None:
         self._column, self._step = column, step or 0.0
         self._wide = [cell for cell in range(grid.size) if grid.lows[cell] < grid.highs[cell]]
-        self._ends = [
-            (value_of(column, low), value_of(column, high) + self._step)
-            for low, high in zip(grid.lows, grid.highs, strict=True)
-        ]
+        highs = (high + self._step for high in values_of(column, grid.highs))
+        self._ends = list(zip(values_of(column, grid.lows), highs, strict=True))
         self._counts = [max(count, 1e-12) for count in counts]
 
     def shares(self, cell: int, pieces: Sequence[_Piece]) -> list[float]:
@@ -95,7 +92,7 @@ class _Densities:
             return [1.0]
         low, high = self._ends[cell]
         factors, slope = _factor_grid(low, high), self._slope(cell)
-        tops = [value_of(self._column, top) + self._step for _, top, _ in pieces]
+        tops = [value + self._step for value in values_of(self._column, (top for _, top, _ in pieces))]
         scale = (lambda value: math.log(value / low)) if factors else (lambda value: value - low)
         at = [0.0, *(min(scale(top) / scale(high), 1.0) for top in tops)]
         below = at if abs(slope) < 1e-3 else [math.expm1(-slope * part) / math.expm1(-slope) for part in at]
