@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
     from likeness.methods.base import Method
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
     from likeness.release.records import Records
     from likeness.release.released import Released
@@ -163,20 +162,6 @@ class Histories(DataModel):
         same = person is None or str(person) == schema.person
         require(same, "person", person, f"the schema's person, {schema.person}")
         return frames
-
-    def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
-        """Rows of people, and pairs of events."""
-        import numpy as np
-
-        from likeness.pipeline.rows_in_memory import RowsInMemory, dataset_in_memory
-        from likeness_histories.private_rows import digest_of_histories, read_histories
-
-        rows, digests = read_histories(self.schema, frames["events"], frames.get("people"), ledger.key)
-        persons = np.arange(len(rows.people), dtype=np.int64)
-        tables = {"": (rows.people, persons), NEXT: (rows.transitions, rows.numbers)}
-        digest = digest_of_histories(self.schema, rows, ledger.key)
-        dataset = dataset_in_memory(params, ledger, digest, len(persons), digests)
-        return RowsInMemory(tables, self.schema.row_sets, dataset)
 
     def draw(
         self, saved: "Sequence[SavedGenerator]", rows: int, seed: int, where: Where, dtypes: Dtypes = None

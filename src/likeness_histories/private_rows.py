@@ -15,7 +15,6 @@ from likeness.config.params import Params
 from likeness.core.errors import DataError
 from likeness.core.paths import ProjectPaths, row_set_file
 from likeness.data.private_tables import read_private, write_private
-from likeness.data.source.files import read_frame_people
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, digest_of_sets, row_hashes, typed_digest
 from likeness.data.source.split import halves, split_by_person
 from likeness.data.table_columns import with_columns
@@ -35,24 +34,6 @@ MOST_STRANGERS = 0.05
 _Tables = list[
     tuple[pd.DataFrame, "pd.Series[str]"]
 ]  # events and, where there is one, people; with the person of each row
-
-
-def read_histories(
-    schema: HistorySchema, events: pd.DataFrame, people: pd.DataFrame | None, key: bytes
-) -> tuple[HistoryRows, list[str]]:
-    """Both row sets of two frames, and the digests of the rows of each frame, as they are given and typed.
-
-    Raises:
-        DataError: a frame does not fit the schema, or as :func:`strangers`.
-    """
-    tables: _Tables = []
-    sources = []
-    for name, frame, columns in (("events", events, schema.events), ("people", people, schema.people)):
-        if frame is not None and columns is not None:
-            sources.append(SourceDigest())
-            tables.append(read_frame_people(frame, columns, schema.person, name, sources[-1]))
-    strangers(tables, schema.person)
-    return _rows(schema, tables), [*(source.digest(key) for source in sources), *_typed_digests(schema, tables, key)]
 
 
 def write_histories(

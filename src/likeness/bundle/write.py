@@ -12,7 +12,7 @@ from likeness.bundle.files import chain_extract, chain_text, pack, sums
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.files import naming
 from likeness.core.hashing import sha256_bytes
-from likeness.core.paths import Outputs, read_json, write_json
+from likeness.core.paths import read_json, write_json
 from likeness.core.remote import ending
 from likeness.core.text import escape_markdown
 from likeness.data.schema.schema import Schema
@@ -106,7 +106,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         write_json(folder / contents.SETTINGS, settings_of(project))
         write_json(folder / contents.PLAN_FILE, project.written_plan.to_dict())
         write_json(folder / contents.PRIVACY, privacy)
-        spec = project.root / Outputs.project_path(project.outputs.generator_files[0])
+        spec = project.output(project.outputs.generator_files[0])
         releases = read_json(spec)["provenance"]["releases"]
         # Without comments and dropped columns, which nobody can check.
         (folder / contents.SCHEMA).write_bytes(schema_text(schema.published_schema).encode())
@@ -133,7 +133,7 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
 def _copy(project: Project, folder: Path) -> None:
     """Copy the artifacts that may be published."""
     sources = {
-        **{name: project.root / Outputs.project_path(name) for name in project.outputs.files},
+        **{name: project.output(name) for name in project.outputs.files},
         **{f"{contents.RELEASED}/{path.name}": path for path in project.paths.released_files},
     }
     for name, source in sources.items():

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from likeness.core.artifacts import MemoryPath
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
 from likeness.core.rng import public, secret_bytes
@@ -66,7 +67,7 @@ def write_private_chunks(
         rows = max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
         count = 0
         options = pa.ipc.IpcWriteOptions(compression="lz4" if packed else None, use_threads=False)
-        with pa.OSFile(str(temporary), "wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
+        with temporary.open("wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
             temporary.chmod(0o600)
             for group in equal_chunks((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
                 writer.write_batch(_batch(group))
@@ -254,6 +255,11 @@ def _from_last_batch(file: pa.RecordBatchFileReader, key: bytes) -> Any:
     return json.loads(file.get_batch_with_custom_metadata(file.num_record_batches - 1)[1][key])
 
 
+def _source(path: Path) -> pa.NativeFile:
+    """The bytes of a file, on a disk or in memory."""
+    return pa.BufferReader(path.read_bytes()) if isinstance(path, MemoryPath) else pa.OSFile(str(path))
+
+
 def _open_private(
     path: Path, columns: Sequence[str] | None = None, manifest: Mapping[str, Any] | None = None
 ) -> pa.RecordBatchFileReader:
@@ -263,11 +269,11 @@ def _open_private(
         ArtifactError: it is missing or damaged, or has another manifest than the expected one.
     """
     try:
-        file = pa.ipc.open_file(pa.OSFile(str(path)))
+        file = pa.ipc.open_file(_source(path))
         if columns is not None:
             indices = list(map(file.schema.get_field_index, _stored_names(file.schema, columns)))
             options = pa.ipc.IpcReadOptions(included_fields=indices, use_threads=False)
-            file = pa.ipc.open_file(pa.OSFile(str(path)), options=options)
+            file = pa.ipc.open_file(_source(path), options=options)
         manifest_in_file = {} if manifest is None else _from_last_batch(file, _MANIFEST)
     except FileNotFoundError:
         raise ArtifactError(f"{path} is missing. Run: likeness run") from None

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import load_file, save_file
+from safetensors import SafetensorError
+from safetensors import numpy as tensors
 
 from likeness.core import rng
 from likeness.core.errors import ArtifactError, ParamsError
@@ -43,12 +43,10 @@ def _kind(spec: Mapping[str, Any]) -> type[Generator]:
     return (GENERATORS if name in GENERATORS else method_named(spec["provenance"]["method"]).generators)[name]()
 
 
-def _check_sizes(spec: Mapping[str, Any], weights: Path) -> None:
+def _check_sizes(spec: Mapping[str, Any], weights: Mapping[str, NDArray[Any]]) -> None:
     """Refuse a specification whose sizes are not those of the weights, before it takes memory."""
-    shapes = _kind(spec).shapes(spec)
-    with safe_open(weights, "np") as file:
-        if shapes != {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}:  # noqa: SIM118
-            raise ValueError("weights of other sizes than the specification's")
+    if _kind(spec).shapes(spec) != {name: array.shape for name, array in weights.items()}:
+        raise ValueError("weights of other sizes than the specification's")
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,8 @@ class SavedGenerator:
         folder.mkdir(parents=True, exist_ok=True)
         text = json.dumps(self.spec(), indent=1, sort_keys=True) + "\n"
         (folder / "spec.json").write_bytes(text.encode())
-        digest = sha256_bytes(text.encode())
-        save_file(self.network.arrays(), folder / "weights.safetensors", metadata={SPEC_DIGEST: digest})
+        metadata = {SPEC_DIGEST: sha256_bytes(text.encode())}
+        (folder / "weights.safetensors").write_bytes(tensors.save(self.network.arrays(), metadata=metadata))
 
     def spec(self) -> dict[str, Any]:
         """Everything but the weights, as JSON."""
@@ -94,9 +92,10 @@ class SavedGenerator:
             spec = json.loads((folder / "spec.json").read_text(encoding="utf-8"))
             check_known(spec, ("format",), f"{folder.name}/spec.json", ArtifactError)
             _check_shapes(spec)
-            _check_sizes(spec, folder / "weights.safetensors")
+            weights = tensors.load((folder / "weights.safetensors").read_bytes())
+            _check_sizes(spec, weights)
             network = _kind(spec).from_spec(spec)
-            network.load(load_file(folder / "weights.safetensors"))
+            network.load(weights)
             provenance = spec["provenance"]
             class_weights = tuple(float(weight) for weight in spec["class_weights"])
             if len(class_weights) != network.num_classes or not all(0 <= weight < math.inf for weight in class_weights):

@@ -65,7 +65,7 @@ def account(project: Project) -> dict[str, Any]:
         check_against(commits, path, release.receipt, ledger_id)
     check_run(project, plan, released)
     generators = project.model.load_generators(project.paths.generator)
-    return account_of(project, plan, project.schema, list(released.values()), generators, with_table=True)
+    return account_of(project, plan, project.schema, list(released.values()), generators, project.frames is None)
 
 
 def account_elsewhere(project: Project) -> dict[str, Any]:

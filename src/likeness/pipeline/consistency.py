@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from likeness.core.errors import ReleaseError
-from likeness.core.paths import Outputs, ProjectPaths, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.generators.base import check_weights
 from likeness.ledger.records import base_attempt
 from likeness.methods.row_set import RowSet
@@ -126,7 +126,7 @@ def queries_of(
 def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
     keys = sorted(release.receipt.key for release in released.values())
     for name in project.outputs.generators:
-        folder = project.root / Outputs.project_path(name)
+        folder = project.output(name)
         provenance = read_json(folder / "spec.json").get("provenance", {})
         if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
             raise ReleaseError(

@@ -15,11 +15,11 @@ from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import apply_released_categories
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
-from likeness.data.source.files import parquet_rows, raw_chunks, read_source, typed_chunk
+from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, read_frame_people, read_source, typed_chunk
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
 from likeness.data.table_columns import with_columns
-from likeness.pipeline.sources import Sources, check_number
+from likeness.pipeline.sources import Frame, Sources, check_number
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -97,18 +97,23 @@ def _night_manifest(
 
 
 def read_place(
-    location: "SourcePath | Database",
+    location: "SourcePath | Database | Frame",
     schema: Schema,
     split: str | None,
     person: str | None,
     source: "SourceDigest | None",
     layout: FileFormat,
 ) -> "tuple[DataFrame, Series[str] | None, Series[str] | None]":
-    """The typed rows of a file, a folder or a query, and the columns of split and person.
+    """The typed rows of a file, a folder, a query or a frame, and the columns of split and person.
 
     Raises:
         DataError: the source is missing or does not fit the schema.
     """
+    if isinstance(location, Frame):
+        if person is None:
+            return read_frame(location.rows, schema, location.name, source), None, None
+        typed, people = read_frame_people(location.rows, schema, person, location.name, source)
+        return typed, None, people
     from likeness.data.source.databases import Database  # here: it loads SQLAlchemy
 
     if isinstance(location, Database):
@@ -280,7 +285,7 @@ def _used_rows(
 ) -> "Iterator[tuple[DataFrame, Hashes]]":
     """The used rows with their hashes, in chunks."""
     params, split, source = sources.params, sources.ingest.split, rows.source
-    if params.ingest.unit is not None or params.ingest.from_database:
+    if params.ingest.unit is not None or params.ingest.from_database or sources.frames is not None:
         # All at once: a person's rows may lie anywhere, and a database gives them in no order.
         loaded = source_rows(sources, schema, source)
         rows.cohort_night = find_cohort(params, rows.ledger, loaded[2])

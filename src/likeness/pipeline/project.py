@@ -3,7 +3,7 @@
 A stage loads only what it uses of a project, so each property imports what it needs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,9 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare, make_plan
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from likeness.core.artifacts import Artifacts
     from likeness.data.schema.row_sets import PublicSchema
     from likeness.data.schema.schema import Schema
     from likeness.ledger.ledger import Ledger
@@ -41,11 +44,15 @@ class Project:
         root: the folder. Relative paths in params.yaml start here.
         params: the settings of params.yaml.
         given_schema: the public schema, of a table or of histories, if it is in memory and not in a file.
+        frames: the private rows of a Python caller by the name of their table, in the place of sources.
+        artifacts: the files of a run in memory, in the place of those in the folder.
     """
 
     root: Path
     params: Params
     given_schema: "PublicSchema | None" = None
+    frames: "Mapping[str, DataFrame] | None" = None
+    artifacts: "Artifacts | None" = None
 
     @classmethod
     def load(cls, root: Path = Path()) -> "Project":
@@ -59,7 +66,11 @@ class Project:
     @cached_property
     def paths(self) -> ProjectPaths:
         """The paths of its files."""
-        return ProjectPaths(self.root)
+        return ProjectPaths(self.root if self.artifacts is None else self.artifacts.root)
+
+    def output(self, name: str) -> Path:
+        """The path of a file or folder that a run publishes beside its releases, by its name in a bundle."""
+        return self.paths.root / Outputs.project_path(name)
 
     @property
     def schema_file(self) -> Path:
@@ -189,7 +200,7 @@ class Project:
         """The synthetic tables on disk."""
         from likeness.pipeline.synthetic_table import SyntheticTables
 
-        return SyntheticTables(self.root, self.model, self.params)
+        return SyntheticTables(self.paths.root, self.model, self.params)
 
     @cached_property
     def plan(self) -> "Plan":
@@ -232,7 +243,7 @@ class Project:
     @cached_property
     def sources(self) -> "Sources":
         """The private sources."""
-        return Sources(self.root, self.params)
+        return Sources(self.root, self.params, self.frames)
 
     @cached_property
     def backend(self) -> "CountBackend":

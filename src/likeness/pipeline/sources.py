@@ -1,9 +1,9 @@
 """The private sources of a project: files, folders, or queries of a database."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from likeness.config.load import source_at
 from likeness.config.params import Ingest, Params
@@ -12,7 +12,19 @@ from likeness.core.hashing import keyed_digest
 from likeness.core.remote import RemotePath, SourcePath, source_path
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from likeness.data.source.databases import Database
+
+PEOPLE = "people"
+"""The name of the frame of people, beside that of their rows."""
+
+
+class Frame(NamedTuple):
+    """The rows of a Python caller, and their name in messages."""
+
+    rows: "DataFrame"
+    name: str
 
 
 @dataclass(frozen=True)
@@ -22,10 +34,12 @@ class Sources:
     Attributes:
         root: the folder of the project.
         params: the settings.
+        frames: the rows of a Python caller by the name of their table, in the place of sources; None: there are none.
     """
 
     root: Path
     params: Params
+    frames: "Mapping[str, DataFrame] | None" = None
 
     @property
     def ingest(self) -> Ingest:
@@ -70,28 +84,33 @@ class Sources:
         return self._database("query", self.ingest.query or "")
 
     @property
-    def rows(self) -> "SourcePath | Database":
+    def rows(self) -> "SourcePath | Database | Frame":
         """The source, whatever it is.
 
         Raises:
             DataError: it does not exist.
         """
+        if self.frames is not None:
+            ((name, frame),) = [item for item in self.frames.items() if item[0] != PEOPLE]
+            return Frame(frame, "the DataFrame" if len(self.frames) == 1 else name)
         return self.database or self.file
 
     @property
-    def people(self) -> "SourcePath | Database | None":
+    def people(self) -> "SourcePath | Database | Frame | None":
         """The table of people, if histories have one. It is in the database of the events, if there is one.
 
         Raises:
             DataError: it does not exist.
         """
         people = self.ingest.people
+        if self.frames is not None:
+            return Frame(self.frames[PEOPLE], PEOPLE) if PEOPLE in self.frames else None
         if people is None:
             return None
         return self._database("people", people) or self._source_path("people", people)
 
     @property
-    def all_sources(self) -> "list[SourcePath | Database]":
+    def all_sources(self) -> "list[SourcePath | Database | Frame]":
         """All of them: the rows, then the people.
 
         Raises:

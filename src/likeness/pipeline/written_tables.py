@@ -25,7 +25,7 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
         tables: in their dtypes, by name.
     """
     for name, table in tables.items():
-        path = _path(project, f"{name}.parquet")
+        path = project.output(f"{name}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(_plain(project, name)) as part:
             part.write_bytes(project.model.plain_bytes(table, name, project.params.ingest.format))
@@ -49,14 +49,14 @@ def check_synthetic(project: Project, request: Mapping[str, Any]) -> dict[str, s
 
     for name, content in project.synthetic.plain.items():
         if content != _plain(project, name).read_bytes():
-            path = _path(project, f"{name}.parquet")
+            path = project.output(f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
     files = map(Outputs.project_path, project.outputs.files)
-    return {str(file): _digest(project.root / file) for file in files}
+    return {str(file): _digest(project.paths.root / file) for file in files}
 
 
 def _check_lineage(project: Project, table: str, request: Mapping[str, Any]) -> None:
-    path = _path(project, f"{table}.parquet")
+    path = project.output(f"{table}.parquet")
     try:
         metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
     except FileNotFoundError:
@@ -72,18 +72,14 @@ def _check_lineage(project: Project, table: str, request: Mapping[str, Any]) -> 
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: likeness run")
 
 
-def _path(project: Project, name: str) -> Path:
-    return project.root / Outputs.project_path(name)
-
-
 def _plain(project: Project, table: str) -> Path:
-    return _path(project, f"{table}.{project.outputs.plain}")
+    return project.output(f"{table}.{project.outputs.plain}")
 
 
 def _origin(project: Project, table: str) -> dict[str, str]:
     """SHA-256 of the files that a Parquet file names: of the generators, and of the table without Parquet."""
     return {
-        str(Outputs.project_path(name)): _digest(_path(project, name))
+        str(Outputs.project_path(name)): _digest(project.output(name))
         for name in (*project.outputs.generator_files, f"{table}.{project.outputs.plain}")
     }
 

@@ -67,6 +67,11 @@ class Stage:
     plots: tuple[tuple[Path, Mapping[str, str]], ...] = ()
 
     @property
+    def paths(self) -> tuple[Path, ...]:
+        """All that it may see of a project: what it reads and what it writes."""
+        return (*self.reads, *self.writes, *self.metrics, *(path for path, _ in self.plots))
+
+    @property
     def run(self) -> "Callable[[Project], None]":
         """The function of its module, which does its work for a project."""
         main: Callable[[Project], None] = import_module(f"likeness.stages.{self.name}").main

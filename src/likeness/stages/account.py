@@ -14,7 +14,8 @@ def main(project: Project) -> None:
     """Fail if the total exceeds the target, or if ledger, releases, generator and table do not belong together."""
     paths, ledger = project.paths, project.params.ledger.location(project.root)
     try:
-        privacy = account_elsewhere(project) if ledger_is_absent(*ledger) else account(project)
+        is_elsewhere = project.frames is None and ledger_is_absent(*ledger)  # a caller's rows are spent on here
+        privacy = account_elsewhere(project) if is_elsewhere else account(project)
     except BaseException:
         for path in (paths.privacy, paths.statement, paths.report):
             path.unlink(missing_ok=True)  # what an earlier run stated must not stay

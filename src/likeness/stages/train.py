@@ -4,7 +4,6 @@ No private file is needed. It needs numpy, safetensors, threadpoolctl and pyyaml
 the packages of the ledger, set LIKENESS_LEDGER=absent.
 """
 
-from likeness.core.paths import Outputs
 from likeness.generators.base import Compute
 from likeness.methods.fit import fit_all
 from likeness.pipeline.project import Project
@@ -20,7 +19,7 @@ def main(project: Project) -> None:
     project.method.check_device(compute.device)
     generators, curves = fit_all(project.method, project.row_sets, released, compute)
     for rows, saved in zip(project.row_sets, generators, strict=True):
-        saved.save(project.root / Outputs.project_path(rows.generator))
+        saved.save(project.output(rows.generator))
     names = ["loss"] if len(curves) == 1 else [f"loss_{table}" for table in project.outputs.tables]
     lines = [",".join(["iteration", *names])]
     for index, curve in enumerate(curves):  # one column each, empty where another is trained

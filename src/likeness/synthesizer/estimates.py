@@ -159,7 +159,7 @@ class Estimates(Parameters):
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("releases_")
-        return self._fitted.relations(self.params())
+        return self._fitted.relations()
 
     @property
     def privacy(self) -> dict[str, Any]:

@@ -9,29 +9,34 @@ from typing import TYPE_CHECKING, Any
 from likeness.bundle.contents import CHECKSUMS, PLAN_FILE, PRIVACY, RELEASED, SCHEMA, STATEMENT
 from likeness.bundle.files import check_whole, checksums, sums
 from likeness.bundle.write import write_bundle
+from likeness.core.artifacts import Artifacts
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.files import expand_home
 from likeness.core.format import FORMAT, check_known
 from likeness.core.hashing import json_value, sha256_bytes
-from likeness.core.paths import read_json, write_json
+from likeness.core.paths import ProjectPaths, read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.schema.yaml import schema_text
-from likeness.pipeline.datasets import model_of, read_schema
+from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import write_synthetic
-from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import STAGE as CATEGORIES
-from likeness.release.released import Released, load_folder, to_bytes
-from likeness.report.statement import statement
+from likeness.release.released import load_released
 from likeness.synthesizer.fitted import Fitted
-from likeness.synthesizer.parameters import from_plain
+from likeness.synthesizer.parameters import Parameters, from_plain
 from likeness.synthesizer.published import SAVED
 
 if TYPE_CHECKING:
     from likeness.config.params import Params
 
-_GENERATOR = "generator"
 _LEFT_OUT = ("schema", "ledger_home")  # not in the saved parameters: it has a file; it is a place on this machine
+_PATHS = {PLAN_FILE: ProjectPaths.plan, PRIVACY: ProjectPaths.privacy, STATEMENT: ProjectPaths.statement}
+_FOLDERS = {
+    CATEGORIES: ProjectPaths.categories,
+    "auxiliary": ProjectPaths.auxiliary,
+    "privatize": ProjectPaths.embedding.parent,
+}
+"""Where a project has the releases of a stage."""
 
 
 def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
@@ -51,17 +56,19 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
     stored = {name: value for name, value in params.items() if name not in _LEFT_OUT}
     frames = {name: frame.to_dict() for name, frame in fitted.frames.items()}
     saved = {"format": FORMAT, "params": json_value(stored), "frames": frames}
+    project = fitted.project
+    files = {
+        **{name: project.paths.root / path for name, path in _PATHS.items()},
+        **{name: project.output(name) for name in project.outputs.generator_files},
+        **{f"{RELEASED}/{path.name}": path for path in project.paths.released_files},
+    }
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".synthesizer") as temporary:
         folder = Path(temporary) / "synthesizer"
-        fitted.written.save(fitted.generators, folder / _GENERATOR)
-        (folder / RELEASED).mkdir()
-        for name, release in fitted.released.items():
-            (folder / RELEASED / f"{name}.safetensors").write_bytes(to_bytes(release))
-        (folder / SCHEMA).write_text(schema_text(fitted.written.schema.published_schema), encoding="utf-8")
+        for name, path in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(path.read_bytes())
+        (folder / SCHEMA).write_text(schema_text(project.public_schema.published_schema), encoding="utf-8")
         write_json(folder / SAVED, saved)
-        write_json(folder / PLAN_FILE, fitted.plan.to_dict())
-        write_json(folder / PRIVACY, fitted.privacy)
-        (folder / STATEMENT).write_bytes(statement(fitted.privacy).encode())
         (folder / CHECKSUMS).write_bytes(sums(folder).encode())
         folder.rename(target)
 
@@ -79,18 +86,25 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
     settings = read_json(folder / SAVED)
     check_known(settings, ("format",), SAVED, ArtifactError)
     schema = read_schema(folder / SCHEMA, aliases=False)
-    released, privacy = load_folder(folder / RELEASED), read_json(folder / PRIVACY)
-    model, plan = model_of(schema), Plan.from_dict(read_json(folder / PLAN_FILE))
+    params = {**from_plain(settings["params"]), "schema": schema}
+    project = Project(Path(), Parameters(**params).params(), schema, artifacts=Artifacts())
+    files = {name: project.paths.root / path for name, path in _PATHS.items()}
+    files |= {name: project.output(name) for name in project.outputs.generator_files}
+    for path in (folder / RELEASED).glob("*.safetensors"):
+        stage = load_released(path).receipt.stage
+        files[f"{RELEASED}/{path.name}"] = project.paths.root / _FOLDERS[stage] / path.name
+    for name, path in files.items():
+        path.write_bytes((folder / name).read_bytes())
     frames = {name: FrameType.from_dict(frame) for name, frame in settings["frames"].items()}
-    fitted = Fitted(model, plan, released, privacy, [], frames, model.load_generators(folder / _GENERATOR))
+    fitted = Fitted(project, frames)
     _check(fitted, folder)
-    return {**from_plain(settings["params"]), "schema": schema}, fitted
+    return params, fitted
 
 
 def _check(fitted: Fitted, folder: Path) -> None:
     """Refuse files that do not belong together."""
     stated = {query["query"]: query["sha256"] for query in fitted.privacy["queries"]}
-    if stated != {name: sha256_bytes(to_bytes(release)) for name, release in fitted.released.items()}:
+    if stated != {path.stem: sha256_bytes(path.read_bytes()) for path in (folder / RELEASED).iterdir()}:
         raise ReleaseError(f"{folder}: the released files are not those of {PRIVACY}. Restore the folder from a copy.")
     keys = sorted(release.receipt.key for release in fitted.released.values())
     if any(release.provenance["releases"] != keys for release in fitted.generators):
@@ -109,19 +123,9 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
     home = None if params.ledger.home is None else str(expand_home(params.ledger.home).absolute())
     with tempfile.TemporaryDirectory() as temporary:
         params = replace(params, ledger=replace(params.ledger, home=home))
-        project = Project(Path(temporary), params, fitted.written.schema)
-        _write_released(project, fitted.released)
-        write_json(project.paths.plan, fitted.plan.to_dict())
-        fitted.written.save(fitted.generators, project.paths.generator)
+        project = Project(Path(temporary), params, fitted.project.given_schema)
+        for name, data in fitted.project.artifacts.items():
+            (project.root / name).parent.mkdir(parents=True, exist_ok=True)
+            (project.root / name).write_bytes(data)
         write_synthetic(project, project.model.draw(fitted.generators, *project.sample))
         return write_bundle(project, target, open_others)
-
-
-def _write_released(project: Project, released: Mapping[str, Released]) -> None:
-    """Write the released statistics where the stages write them."""
-    paths = project.paths
-    folders = {CATEGORIES: paths.categories, "auxiliary": paths.auxiliary, "privatize": paths.embedding.parent}
-    for name, release in released.items():
-        folder = folders[release.receipt.stage]
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.safetensors").write_bytes(to_bytes(release))

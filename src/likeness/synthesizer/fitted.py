@@ -1,9 +1,9 @@
 """What a fit leaves of its rows: releases, account and generators."""
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,69 +11,78 @@ import pandas as pd
 
 from likeness.config.params import Params, Sample
 from likeness.config.typed import check_whole_number, require
+from likeness.core.artifacts import Artifacts
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.inference.relations import Relation, relations
-from likeness.methods.base import Context
-from likeness.methods.fit import fit_all
 from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.account import account_of
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, single_or_dict
 from likeness.pipeline.project import Project
-from likeness.pipeline.rows_in_memory import release_all
 from likeness.pipeline.synthetic_table import row_request
-from likeness.privacy.plan import Plan
-from likeness.release.door import Door
-from likeness.release.partition_selection import STAGE, complete_schema, partition_queries
-from likeness.release.released import Released, from_bytes
+from likeness.release.released import Released, load_released
+from likeness.report.files import read_losses
 from likeness.report.statement import statement
+from likeness.stages import STAGES
 from likeness.synthesizer.parameters import project_of, refuse_faults, schema_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from likeness.pipeline.project import Project
-    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.report.pages import Page
     from likeness.synthesizer import Synthesizer
 
 
+_STAGES = ("plan", "ingest", "categories", "preprocess", "auxiliary", "privatize", "train", "account")
+"""Those of a fit. All checks of the plan come before a row is read."""
+
+
 @dataclass(frozen=True)
 class Fitted:
-    """The results of a fit. All of it may be published, unless noise is off.
+    """The results of a fit: the artifacts of a run, without its rows. They may be published, unless noise is off.
 
     Attributes:
-        written: the data model of the schema as it is written.
-        plan: of the releases.
-        released: by the name of their query.
-        privacy: the account.
-        losses: (iteration, loss) during the training of each generator; empty where files say none.
+        project: the settings, and the artifacts in memory.
         frames: library and dtypes of each frame of training rows, by the name of the table.
-        generators: of each row set.
     """
 
-    written: DataModel
-    plan: Plan
-    released: dict[str, Released]
-    privacy: dict[str, Any]
-    losses: list[list[tuple[int, float]]]
+    project: Project
     frames: Mapping[str, FrameType]
-    generators: list[SavedGenerator]
 
     @cached_property
+    def released(self) -> dict[str, Released]:
+        """The releases, by the name of their query."""
+        return {path.stem: load_released(path) for path in self.project.paths.released_files}
+
+    @cached_property
+    def privacy(self) -> dict[str, Any]:
+        """The account."""
+        return read_json(self.project.paths.privacy)
+
+    @cached_property
+    def generators(self) -> list[SavedGenerator]:
+        """The generator of each row set."""
+        return self.project.model.load_generators(self.project.paths.generator)
+
+    @property
     def schema(self) -> Schema:
         """The schema of a row a record, with released categories."""
-        selected = [release for release in self.released.values() if release.receipt.stage == STAGE]
-        return complete_schema(self.written.records, selected)
+        return self.project.schema
 
-    @cached_property
+    @property
     def model(self) -> DataModel:
         """The data model, with released categories."""
-        return self.written.with_records(self.schema)
+        return self.project.model
+
+    @cached_property
+    def _losses(self) -> dict[str, list[float]]:
+        """Columns of the losses; none after a load."""
+        path = self.project.paths.loss
+        return read_losses(path) if path.exists() else {}
 
     @property
     def frame(self) -> FrameType:
@@ -87,19 +96,22 @@ class Fitted:
             ParamsError: it is no whole number from 1.
         """
         if n is None:
-            context = Context(self.schema, self.privacy["adjacency"], self.privacy["num_records"], 0)
-            n = row_request(Sample(), context, self.released).rows
+            n = row_request(Sample(), self.project.context, self.released).rows
         return check_whole_number("n", n, least=1)
 
     def attributes(self) -> dict[str, Any]:
         """The public attributes of a synthesizer with this fit, in the names of scikit-learn."""
-        names = self.schema.names
-        curves = zip(self.model.outputs.tables, self.losses, strict=bool(self.losses))
+        names, losses = self.schema.names, dict(self._losses)
+        steps = losses.pop("iteration", [])
+        curves = {
+            table: [(int(step), loss) for step, loss in zip(steps, curve, strict=True) if not math.isnan(loss)]
+            for table, curve in zip(self.model.outputs.tables, losses.values(), strict=bool(losses))
+        }
         values = {
-            "plan_": self.plan,
+            "plan_": self.project.written_plan,
             "releases_": self.released,
             "privacy_": self.privacy,
-            "loss_curve_": single_or_dict(dict(curves)),
+            "loss_curve_": single_or_dict(curves),
             "frame_": self.frame,
             "schema_": self.schema,
             "n_features_in_": len(names),
@@ -125,30 +137,27 @@ class Fitted:
             ParamsError: the method makes none.
         """
         require(where is None or isinstance(where, Mapping), "replicates", count, "left out if where is a frame")
-        rows, train = self.rows(n), params.train
-        project = Project(Path(), params, self.model.schema)
+        rows, train, project = self.rows(n), params.train, self.project
         source = project.method, project.row_sets, self.released.values(), self.generators
         compute = Compute(train.device, train.threads, train.precision)
         models = replicates(*source, compute, count, seed)
         return [self._draw_frames(generators, rows, stream, where or {}) for generators, stream in models]
 
-    def relations(self, params: Params) -> "DataFrame":
+    def relations(self) -> "DataFrame":
         """See :attr:`likeness.Synthesizer.relations_`."""
-        row_sets = Project(Path(), params, self.model.schema).row_sets
-        verdicts = relations(row_sets, self.released.values(), self.generators)
+        verdicts = relations(self.project.row_sets, self.released.values(), self.generators)
         return pd.DataFrame(verdicts, columns=Relation._fields).set_index(["first", "second"])
 
     def page(self, n: Any, seed: int) -> "Page":
         """The public page about these rows, see :meth:`likeness.Synthesizer.report`."""
         from likeness.report.pages import Page, render  # with it comes matplotlib
 
-        model, losses = self.model, self.losses[0] if len(self.losses) == 1 else []
+        model = self.model
         drawn = model.draw(self.generators, self.rows(n), seed, {})
         tables = {name: typed_again(table, model.tables[name]) for name, table in drawn.items()}
         released = list(self.released.values())
         section = model.section(released, self.privacy["num_records"], tables, MOST_COMPARED)
-        columns = {"iteration": [float(at) for at, _ in losses], "loss": [value for _, value in losses]}
-        return Page(render(self.privacy, statement(self.privacy), columns, section))
+        return Page(render(self.privacy, statement(self.privacy), self._losses, section))
 
     def _draw_frames(self, generators: Sequence[SavedGenerator], rows: int, seed: int, where: Any) -> Any:
         """Tables as frames like those of the training rows, or like the last one where there was none."""
@@ -160,7 +169,9 @@ class Fitted:
 
 
 def fit(synthesizer: "Synthesizer", frames: Any, person: str | None) -> Fitted:
-    """Release and train. All checks come before the ledger, and the cost is on record before the rows are summed.
+    """Run the stages over artifacts in memory. The cost is on record before the rows are summed.
+
+    No private artifact is left, also after an error.
 
     Args:
         synthesizer: whose parameters.
@@ -175,28 +186,13 @@ def fit(synthesizer: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     refuse_faults(synthesizer, given_tables.get("", (None,))[0])
     model = model_of(schema_of(synthesizer))
     tables = model.frames_by_table(given_tables, person)
-    project = project_of(synthesizer, model.schema)
-    plan, train = project.plan, project.params.train
-    frames = {name: table for name, (table, _) in tables.items()}
-    rows = model.read_frames(frames, project.complete_params, project.ledger)
-    categories = _categories(project, rows)
-    schema = complete_schema(project.written_schema, list(categories.values()))
-    sources = rows.records(model.with_records(schema).encodings)
-    doors = [Door(plan, project.ledger_to_spend, *source, project.provenance) for source in sources]
-    row_sets = project.row_sets_of(schema)
-    released = {**categories, **release_all(project.method, row_sets, doors)}
-    compute = Compute(train.device, train.threads, train.precision)
-    generators, losses = fit_all(project.method, row_sets, released.values(), compute)
-    privacy = account_of(project, plan, schema, list(released.values()), generators)
+    artifacts, stages = Artifacts(), {stage.name: stage for stage in STAGES}
+    project = project_of(synthesizer, model.schema, {name: table for name, (table, _) in tables.items()}, artifacts)
+    try:
+        for name in _STAGES:
+            with artifacts.limited_to(stages[name].paths):
+                stages[name].run(project)
+    finally:
+        artifacts.remove(ProjectPaths.private)
     types = {name: frame_type.select(model.tables[name].names) for name, (_, frame_type) in tables.items()}
-    return Fitted(model, plan, released, privacy, losses, types, generators)
-
-
-def _categories(project: "Project", rows: "RowsInMemory") -> dict[str, Released]:
-    """The released categories of the open columns, by the name of their query."""
-    released = {}
-    for query in partition_queries(project.written_schema, project.plan, project.params.categories.most):
-        read = rows.partitions(query.column)
-        door = Door(project.plan, project.ledger_to_spend, rows.dataset, read, project.provenance)
-        released[query.name] = from_bytes(door.release(query), query.name)
-    return released
+    return Fitted(replace(project, frames=None), types)

@@ -4,10 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from likeness.config.params import ONE_PERSON, ONE_ROW, LedgerSettings, Params, Privacy, Train
 from likeness.config.typed import build, require
+from likeness.core.artifacts import Artifacts
 from likeness.core.errors import NotFittedError, ParamsError
 from likeness.core.hashing import json_value
 from likeness.data.schema.draft import SchemaDraft
@@ -17,6 +18,9 @@ from likeness.methods import DEFAULT, method_named
 from likeness.pipeline.other_ledgers import LedgerReference
 from likeness.pipeline.project import Project
 from likeness.preflight.missing_inputs import MissingInputs
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 _LONGEST = 100  # characters of a parameter that the representation shows
 
@@ -148,7 +152,7 @@ class Parameters(Estimator):
             "method": self.method,
             "privacy": privacy,
             "ledger": ledger,
-            "ingest": {"source": "", "schema": "", "unit": unit},
+            "ingest": {"source": "", "schema": "", "unit": unit, "split": {"test_fraction": 0}},
             "train": training,
             "sections": {self.method: json_value(self.settings or {})},
             "categories": json_value(self.categories or {}),
@@ -198,13 +202,21 @@ def refuse_faults(parameters: Parameters, frame: Any = None) -> None:
     first.refuse()
 
 
-def project_of(parameters: Parameters, schema: PublicSchema) -> Project:
+def project_of(
+    parameters: Parameters, schema: PublicSchema, frames: "Mapping[str, DataFrame]", artifacts: Artifacts
+) -> Project:
     """The project of a fit, with the cap on record if the caller gives none.
+
+    Args:
+        parameters: of the fit.
+        schema: complete.
+        frames: the training rows by the name of their table.
+        artifacts: where the stages write.
 
     Raises:
         ParamsError: a parameter is wrong, or the method cannot train on the device.
     """
-    project = Project(Path(), parameters.params(), schema)
+    project = Project(Path(), parameters.params(), schema, frames, artifacts)
     params = project.params
     project.method.check_device(params.train.device)
     budget = project.ledger.budget(params.privacy.population) if parameters.cap is None else None

@@ -25,7 +25,7 @@ from likeness.config.params import Params
 from likeness.core.errors import LikenessError
 from likeness.core.files import expand_home, file_lock, user_folders
 from likeness.core.hashing import json_value, sha256_json
-from likeness.core.paths import Outputs, ProjectPaths, read_json
+from likeness.core.paths import ProjectPaths, read_json
 from likeness.ledger.witness import Witness
 from likeness.methods import method_from
 from likeness.pipeline.dvc_repair import locked_stages
@@ -214,7 +214,7 @@ def _log(client: "MlflowClient", run: str, project: Project, privacy: dict[str, 
 
 def _environment(project: Project) -> dict[str, Any]:
     """Device, processor and versions that a training used, from the first generator of a run."""
-    spec = project.root / Outputs.project_path(project.outputs.generator_files[0])
+    spec = project.output(project.outputs.generator_files[0])
     environment: dict[str, Any] = read_json(spec)["provenance"].get("environment", {})
     return environment
 

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from likeness.methods.base import Context, Method
     from likeness.methods.row_set import RowSet
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
     from likeness.release.released import Released
 
@@ -293,19 +292,6 @@ class DataModel(ABC):
 
         Raises:
             ParamsError: these are not the frames of the schema.
-        """
-
-    @abstractmethod
-    def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
-        """The training rows of frames, as :meth:`ingest` writes those of sources: equal digests, so equal releases.
-
-        Args:
-            frames: of :meth:`frames_by_table`.
-            params: the settings, with the unit of privacy.
-            ledger: whose key makes the digests.
-
-        Raises:
-            DataError: they do not fit the schema, or there is no row.
         """
 
     @abstractmethod

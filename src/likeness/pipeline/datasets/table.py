@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from likeness.ledger.ledger import Ledger
     from likeness.methods.saved_generator import SavedGenerator
-    from likeness.pipeline.rows_in_memory import RowsInMemory
     from likeness.pipeline.sources import Sources
     from likeness.release.released import Released
 
@@ -128,19 +127,6 @@ class Table(DataModel):
         if person is not None or set(sources) != {""}:
             raise ParamsError("schema is that of one table. Give a HistorySchema for people with histories.")
         return {_NAME: sources[""]}
-
-    def read_frames(self, frames: Tables, params: Params, ledger: "Ledger") -> "RowsInMemory":
-        """The rows, at most as many of a person as the settings say."""
-        from likeness.data.source.files import read_frame, read_frame_people
-        from likeness.data.source.row_digests import SourceDigest
-        from likeness.pipeline.rows_in_memory import rows_in_memory
-
-        unit, people, source = params.ingest.unit, None, SourceDigest()
-        if unit is None:
-            typed = read_frame(frames[_NAME], self.schema, source=source)
-        else:
-            typed, people = read_frame_people(frames[_NAME], self.schema, unit.column, source=source)
-        return rows_in_memory(params, self.schema, typed, ledger, people, [source.digest(ledger.key)])
 
     def draw(
         self, saved: "Sequence[SavedGenerator]", rows: int, seed: int, where: Where, dtypes: Dtypes = None
