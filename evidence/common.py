@@ -18,7 +18,8 @@ import yaml
 from evidence import mixture, papers_tables
 from evidence.memory import peak_mb
 from likeness.config.load import params_from
-from likeness.config.params import Params
+from likeness.config.params import Params, Split
+from likeness.core.artifacts import Artifacts
 from likeness.core.hashing import json_value
 from likeness.core.rng import public
 from likeness.data.schema.schema import Schema
@@ -35,11 +36,9 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.ingest import SPLIT, used_rows
 from likeness.pipeline.project import Project
-from likeness.pipeline.rows_in_memory import rows_in_memory
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.door import Door
-from likeness.release.query import Query
-from likeness.release.released import Released, from_bytes
+from likeness.release.released import Released, load_folder, load_released
+from likeness.stages import STAGES
 from likeness_images.distances import image_distances
 from likeness_papers.measures import papers_measures
 
@@ -166,19 +165,16 @@ def synthesize(params: Params, train: pd.DataFrame, draw: int) -> pd.DataFrame:
 
 def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, Released], Released]:
     """Auxiliary statistics and embedding of one noise draw, in a ledger of its own."""
-    project = Project(Path(), params)
-    method, plan = project.method, project.plan
-    params = dataclasses.replace(params, ledger=dataclasses.replace(params.ledger, attempt=str(draw)))
+    cap = dataclasses.replace(params.ledger.cap, epsilon=params.privacy.epsilon, delta=params.privacy.delta)
+    ledger = dataclasses.replace(params.ledger, attempt=str(draw), cap=cap)
+    ingest = dataclasses.replace(params.ingest, split=Split())
+    params = dataclasses.replace(params, ledger=ledger, ingest=ingest)
+    project = Project(Path(), params, frames={"synthetic": train}, artifacts=Artifacts())
     with temporary_ledger():
-        ledger = Ledger.open(locate())
-        ledger.declare_population(plan.identity, Adjacency(plan.adjacency), plan.epsilon, plan.delta)
-        ((dataset, rows),) = rows_in_memory(params, project.schema, train, ledger).records(project.model.encodings)
-
-        def answer(query: Query) -> Released:
-            return from_bytes(Door(plan, ledger, dataset, rows).release(query), query.name)
-
-        auxiliary = method.ask(project.context, answer)
-        return dict(auxiliary), answer(method.embedding_query(project.context, auxiliary))
+        for stage in STAGES:
+            if stage.name in ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"):
+                stage.run(project)
+        return load_folder(project.paths.auxiliary), load_released(project.paths.embedding)
 
 
 def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Released) -> pd.DataFrame:

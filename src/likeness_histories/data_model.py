@@ -130,7 +130,8 @@ class Histories(DataModel):
         """Write both row sets, all at once: a person's events may lie anywhere."""
         from likeness_histories.private_rows import write_histories
 
-        write_histories(self.schema, sources, self.complete(sources.params), ledger, paths)
+        params = self.complete(sources.params, sources.frames is None)
+        write_histories(self.schema, sources, params, ledger, paths)
 
     @property
     def event_schema(self) -> HistorySchema:

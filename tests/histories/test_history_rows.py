@@ -14,7 +14,7 @@ from likeness.data.private_tables import write_private
 from likeness.data.schema.row_sets import GAP, GAP_BEFORE, LENGTH, NUMBER, STEP, USUAL_GAP
 from likeness.data.source.files import read_frame_people
 from likeness.pipeline.ingest import PERSON, SPLIT
-from likeness_histories.private_rows import digest_of_histories, read_histories, written_histories
+from likeness_histories.private_rows import digest_of_histories, strangers, written_histories
 from likeness_histories.row_sets import HistoryRows, classes, history_rows
 from likeness_histories.rules import NextEqual
 from likeness_histories.schema import NEXT, HistorySchema
@@ -172,7 +172,7 @@ def test_the_order_of_neither_table_says_anything(which: str) -> None:
     whole, digests = histories(made(events, people, **EVENTS, which=which)), set()
     for seed in range(8):
         shuffled = [table.sample(frac=1, random_state=seed) for table in (events, people)]
-        rows, _ = read_histories(schema, *shuffled, KEY)
+        rows = read(schema, *shuffled)
         assert histories(rows) == whole
         digests.add(digest_of_histories(schema, rows, KEY))
     assert len(digests) == 1
@@ -189,7 +189,7 @@ def test_each_event_that_counts_is_part_of_the_digest() -> None:
     people = pd.DataFrame({"id": np.arange(len(counts)), "age": 30 + np.arange(len(counts))})
 
     def digest(events: pd.DataFrame, people: pd.DataFrame = people) -> str:
-        return digest_of_histories(schema, read_histories(schema, events, people, KEY)[0], KEY)
+        return digest_of_histories(schema, read(schema, events, people), KEY)
 
     digests, counted = {digest(events)}, events.groupby("id").cumcount() < 4
     for place in np.flatnonzero(counted):
@@ -200,6 +200,14 @@ def test_each_event_that_counts_is_part_of_the_digest() -> None:
     assert digest(events.assign(state=events["state"].where(counted, "ill"))) == digest(events)  # beyond the cap
 
 
+def read(schema: HistorySchema, events: pd.DataFrame, people: pd.DataFrame) -> HistoryRows:
+    """Both row sets of two frames."""
+    assert schema.people is not None
+    tables = [read_frame_people(events, schema.events, "id"), read_frame_people(people, schema.people, "id")]
+    strangers(tables, "id")
+    return history_rows(schema, *tables[0], *tables[1])
+
+
 def linked(events: list[Any], people: list[Any]) -> HistoryRows:
     """Histories of events and people with these keys."""
     schema = HistorySchema.from_dict({**SPEC, **PEOPLE, **EVENTS})
@@ -207,7 +215,7 @@ def linked(events: list[Any], people: list[Any]) -> HistoryRows:
         pd.DataFrame({"id": pd.Series(events), "day": "2020-01-01", "state": "well"}),
         pd.DataFrame({"id": pd.Series(people), "age": 30}),
     )
-    return read_histories(schema, *frames, KEY)[0]
+    return read(schema, *frames)
 
 
 @pytest.mark.parametrize("spelled", [float, str, lambda key: f"{key}.0", lambda key: f" {key}\u00a0"])

@@ -26,6 +26,7 @@ from scipy.stats import norm
 from toys import ADD, ledger_of_people, plan_with, schema_with
 
 from likeness.bundle.verdict import Wrong
+from likeness.core.artifacts import Artifacts
 from likeness.core.bounds import Part, PrivacyUnit
 from likeness.core.errors import ArtifactError, BudgetError, LedgerError, ParamsError, PlanError, ReleaseError
 from likeness.data.private_tables import read_private
@@ -260,12 +261,12 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
     digests = []
     for day, group, count in ((1, "1-1", 3), (2, "1-2", 3), (3, "3-3", 0), (5, "1-4", 3), (7, "5-5", 0)):
         on_day(monkeypatch, day)
-        memory = model.read_frames({"synthetic": rows}, params, ledger)
-        project.paths.table.parent.mkdir(parents=True, exist_ok=True)
-        model.ingest(project.sources, ledger, project.paths)
-        dataset, _ = dataset_of(params, project.paths.table, ledger.id, {})
-        assert dataset == replace(memory.dataset, encoding="") and dataset.group == group
-        assert len(memory.tables[""][0]) == count == len(read_private(project.paths.table))
+        memory = replace(project, frames={"synthetic": rows}, artifacts=Artifacts())
+        for each in (project, memory):
+            model.ingest(each.sources, ledger, each.paths)
+        dataset, again = (dataset_of(params, each.paths.table, ledger.id, {})[0] for each in (project, memory))
+        assert dataset == again and dataset.group == group
+        assert len(read_private(memory.paths.table)) == count == len(read_private(project.paths.table))
         assert len({*dataset.rows_digests}) == 2  # fewer would show that the night has no rows
         digests.append(dataset.digest)
         asked = request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, dataset)

@@ -152,7 +152,7 @@ class Parameters(Estimator):
             "method": self.method,
             "privacy": privacy,
             "ledger": ledger,
-            "ingest": {"source": "", "schema": "", "unit": unit, "split": {"test_fraction": 0}},
+            "ingest": {"source": "", "schema": "", "unit": unit},
             "train": training,
             "sections": {self.method: json_value(self.settings or {})},
             "categories": json_value(self.categories or {}),
