@@ -1,14 +1,18 @@
 """The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
 
+import gc
 import json
 import math
 import subprocess
 import sys
+import traceback
+import types
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import torch
 import yaml
@@ -21,6 +25,7 @@ from likeness import Schema, Synthesizer
 from likeness.bundle.files import sums
 from likeness.cli.app import app
 from likeness.config.params import LedgerSettings
+from likeness.core.artifacts import Artifacts
 from likeness.core.errors import (
     BudgetError,
     DataError,
@@ -30,6 +35,7 @@ from likeness.core.errors import (
     ReleaseError,
     SchemaError,
 )
+from likeness.core.paths import ProjectPaths
 from likeness.data.schema.column_keys import NAMES_PERSON
 from likeness.data.source.files import read_frame, read_source
 from likeness.ledger.home import locate
@@ -86,6 +92,60 @@ def ledger() -> Ledger:
 
 def count() -> int:
     return Ledger.open(locate()).head().count
+
+
+NUMBER = 0.7318530717958648  # stands for a private value, too
+
+
+def holds_cells(start: object) -> list[object]:
+    """Every object that is reachable from another and holds a marked cell, or a frame of rows."""
+    found, seen, waiting = [], {id(start)}, [start]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, np.ndarray):
+            texts = str(item.tolist()).encode() if item.dtype == "object" else item.tobytes()
+        else:
+            texts = item.encode() if isinstance(item, str) else item if isinstance(item, bytes) else b""
+        if (
+            MARKER.encode() in texts
+            or np.float64(NUMBER).tobytes() in texts
+            or (type(item) is float and item == NUMBER)
+        ):
+            found.append(item)
+        if isinstance(item, pd.DataFrame | pd.Series | pa.Table | pa.RecordBatch | pa.ChunkedArray | pa.Buffer):
+            found.append(item)
+        new = [other for other in gc.get_referents(item) if id(other) not in seen]
+        new = [other for other in new if not isinstance(other, types.ModuleType | types.FunctionType)]
+        seen.update(map(id, new))
+        waiting += new
+    return found
+
+
+def test_no_row_is_left_after_a_fit_or_an_error(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cell, a number and a name that nobody may see are in no object of the synthesizer, and in no error."""
+    made: list[Artifacts] = []
+    monkeypatch.setattr("likeness.synthesizer.fitted.Artifacts", lambda: made.append(Artifacts()) or made[-1])
+    table = rows().assign(o="x", extra=[f"name {MARKER} {place}" for place in range(400)])
+    table.iloc[7, table.columns.get_indexer(["a", "o"])] = NUMBER, f"cell {MARKER}"
+    columns = {**SCHEMA["columns"], "o": {"kind": "categorical", "categories": "private", "other": "rest"}}
+    given = {"schema": {**SCHEMA, "columns": columns}, "unit_column": "extra", "max_rows": 1}
+    fitted = small(**given).fit(table)
+    assert not holds_cells(fitted) and fitted._fitted.project.artifacts is made[0]
+    fitted.sample(9)
+    assert not holds_cells(fitted) and len(holds_cells([table])) > 1
+    with pytest.raises(FileNotFoundError), made[0].limited_to([ProjectPaths.plan]):
+        (made[0].root / ProjectPaths.privacy).read_bytes()
+    for stage in ("preprocess", "train"):
+
+        def fail(project: Any) -> None:
+            list(project.frames)
+            raise ValueError("a fault of the program")
+
+        monkeypatch.setattr(f"likeness.stages.{stage}.main", fail)
+        with pytest.raises(ValueError, match="fault") as error:
+            small(**given, attempt=stage).fit(table)
+        assert not any(str(ProjectPaths.private) in name for name in made[-1]) and not holds_cells([made[-1]])
+        assert MARKER not in "".join(traceback.format_exception(error.value))
 
 
 def test_fit_sample_and_what_it_cost(ledger: Ledger) -> None:
