@@ -214,11 +214,10 @@ def project_of(
         artifacts: where the stages write.
 
     Raises:
-        ParamsError: a parameter is wrong, or the method cannot train on the device.
+        ParamsError: a parameter is wrong.
     """
     project = Project(Path(), parameters.params(), schema, frames, artifacts)
     params = project.params
-    project.method.check_device(params.train.device)
     budget = project.ledger.budget(params.privacy.population) if parameters.cap is None else None
     if budget is None:
         return project
