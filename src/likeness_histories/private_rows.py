@@ -54,7 +54,7 @@ def write_histories(
     ingest = params.ingest
     tables: _Tables = []
     sources = []
-    for location, columns in ((inputs.rows, schema.events), (inputs.people, schema.people)):
+    for location, columns in zip(inputs.tables, (schema.events, schema.people), strict=True):
         if location is not None and columns is not None:
             sources.append(SourceDigest())
             table, _, names = read_place(location, columns, None, schema.person, sources[-1], ingest.format)

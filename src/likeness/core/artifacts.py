@@ -1,7 +1,7 @@
 """Files of a run that lie in memory, and never on a disk."""
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path, PurePath
@@ -88,7 +88,7 @@ class MemoryPath(_SystemPath):
         """Tell whether there is such a file; folders are none."""
         return self.is_file()
 
-    def glob(self, pattern: str, **_: Any) -> Iterator["MemoryPath"]:  # type: ignore[override]
+    def glob(self, pattern: str, **_: Any) -> Generator["MemoryPath", None, None]:
         """The files of this folder whose names fit."""
         found = (type(self)(name) for name in list(self.files))
         return (path for path in found if path.parent == self and fnmatch(path.name, pattern) and path.is_file())
@@ -104,7 +104,7 @@ class MemoryPath(_SystemPath):
         if self.is_file() or not missing_ok:
             del self.files[self.as_posix()]
 
-    def absolute(self) -> "MemoryPath":  # type: ignore[override]
+    def absolute(self) -> "MemoryPath":
         """The path itself."""
         return self
 

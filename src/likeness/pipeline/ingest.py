@@ -19,7 +19,7 @@ from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, rea
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
 from likeness.data.table_columns import with_columns
-from likeness.pipeline.sources import Frame, Sources, check_number
+from likeness.pipeline.sources import Frame, Location, Sources, check_number
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
-    from likeness.core.remote import SourcePath
-    from likeness.data.source.databases import Database
     from likeness.data.source.row_digests import Hashes
     from likeness.ledger.first_nights import CohortNight
     from likeness.ledger.ledger import Ledger
@@ -97,7 +95,7 @@ def _night_manifest(
 
 
 def read_place(
-    location: "SourcePath | Database | Frame",
+    location: Location,
     schema: Schema,
     split: str | None,
     person: str | None,
@@ -275,7 +273,7 @@ def source_rows(
     Raises:
         DataError: the source is missing or does not fit the schema.
     """
-    ingest, location = sources.ingest, sources.rows
+    ingest, (location, _) = sources.ingest, sources.tables
     columns = ingest.split.column, None if ingest.unit is None else ingest.unit.column
     return read_place(location, schema, *columns, source, ingest.format)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Union
 
 from likeness.config.load import source_at
 from likeness.config.params import Ingest, Params
@@ -25,6 +25,9 @@ class Frame(NamedTuple):
 
     rows: "DataFrame"
     name: str
+
+
+Location = Union[SourcePath, "Database", Frame]
 
 
 @dataclass(frozen=True)
@@ -84,39 +87,48 @@ class Sources:
         return self._database("query", self.ingest.query or "")
 
     @property
-    def rows(self) -> "SourcePath | Database | Frame":
+    def rows(self) -> "SourcePath | Database":
         """The source, whatever it is.
 
         Raises:
             DataError: it does not exist.
         """
-        if self.frames is not None:
-            ((name, frame),) = [item for item in self.frames.items() if item[0] != PEOPLE]
-            return Frame(frame, "the DataFrame" if len(self.frames) == 1 else name)
         return self.database or self.file
 
     @property
-    def people(self) -> "SourcePath | Database | Frame | None":
+    def people(self) -> "SourcePath | Database | None":
         """The table of people, if histories have one. It is in the database of the events, if there is one.
 
         Raises:
             DataError: it does not exist.
         """
         people = self.ingest.people
-        if self.frames is not None:
-            return Frame(self.frames[PEOPLE], PEOPLE) if PEOPLE in self.frames else None
         if people is None:
             return None
         return self._database("people", people) or self._source_path("people", people)
 
     @property
-    def all_sources(self) -> "list[SourcePath | Database | Frame]":
+    def all_sources(self) -> "list[SourcePath | Database]":
         """All of them: the rows, then the people.
 
         Raises:
             DataError: one does not exist.
         """
         return [source for source in (self.rows, self.people) if source is not None]
+
+    @property
+    def tables(self) -> "tuple[Location, Location | None]":
+        """The rows and, if histories have a table of people, that one: where they lie, or the frames themselves.
+
+        Raises:
+            DataError: a source does not exist.
+        """
+        if self.frames is None:
+            return self.rows, self.people
+        ((name, rows),) = [item for item in self.frames.items() if item[0] != PEOPLE]
+        people = self.frames.get(PEOPLE)
+        where = "the DataFrame" if name == "synthetic" else name
+        return Frame(rows, where), None if people is None else Frame(people, PEOPLE)
 
     def _source_path(self, key: str, location: str) -> SourcePath:
         from likeness.data.source.opening import FORMATS

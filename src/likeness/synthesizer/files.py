@@ -124,7 +124,7 @@ def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) ->
     with tempfile.TemporaryDirectory() as temporary:
         params = replace(params, ledger=replace(params.ledger, home=home))
         project = Project(Path(temporary), params, fitted.project.given_schema)
-        for name, data in fitted.project.artifacts.items():
+        for name, data in (fitted.project.artifacts or {}).items():
             (project.root / name).parent.mkdir(parents=True, exist_ok=True)
             (project.root / name).write_bytes(data)
         write_synthetic(project, project.model.draw(fitted.generators, *project.sample))
