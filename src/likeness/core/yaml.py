@@ -1,5 +1,7 @@
 """YAML that a person writes: one reader, whose refusals name file, line and remedy."""
 
+import copy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,12 @@ class UniqueKeys(yaml.SafeLoader):
         return node
 
 
+@lru_cache(maxsize=16)
+def _parse_once(text: str, loader: type[yaml.SafeLoader]) -> Any:
+    """The content of a text: every stage of a run reads the same files. libyaml is fast, and dies of deep nesting."""
+    return yaml.load(text, Loader=loader)
+
+
 def parse_yaml(text: str, where: object, error: type[LikenessError], loader: type[yaml.SafeLoader] = UniqueKeys) -> Any:
     """The content of a text in YAML, unchecked. ``error`` is the kind of refusal, ``where`` the name in its message.
 
@@ -39,7 +47,7 @@ def parse_yaml(text: str, where: object, error: type[LikenessError], loader: typ
         LikenessError: it is not YAML.
     """
     try:
-        return yaml.load(text, Loader=loader)
+        return copy.deepcopy(_parse_once(text, loader))
     except RecursionError:
         raise error(f"{where}: nests lists or mappings too deep. Write it flat.") from None
     except (yaml.YAMLError, ValueError) as fault:  # a ValueError: a date that does not exist
