@@ -248,6 +248,33 @@ def test_rows_have_one_hash_compiled_or_not(compiled: Any, drawn: tuple[Schema, 
     assert hashes[0] == hashes[1] and len(hashes[0]) == 32 * len(drawn[1])
 
 
+SHORT_NUMBERS = st.builds(lambda whole, power: whole / 10**power, st.integers(-(10**15), 10**15), st.integers(0, 6))
+
+
+@pytest.mark.process
+@given(st.lists(st.floats() | SHORT_NUMBERS | st.sampled_from([0.0, -0.0, 1e10, 1e10 - 1e-4, 5e-5]), max_size=4))
+def test_compiled_texts_of_numbers_are_those_of_arrow(compiled: Any, numbers: list[float]) -> None:
+    """The number of each text in the digest of a source, and the cell of each in a row, or a refusal to write it."""
+    values, weights = np.array(numbers), row_digests.mix_bits(np.arange(1, 25, dtype=np.uint64))
+    sums = compiled.add_texts(values, weights)
+    texts = pa.array(values).cast(pa.large_string()).to_pylist()
+    if all(abs(number) < 1e10 and round(number, 4) == number and str(number) != "-0.0" for number in numbers):
+        assert sums is not None
+    assert sums is None or np.frombuffer(sums, np.uint64).tolist() == [number_of(text) % 2**64 for text in texts]
+    column = Column("x", "numeric", lower=-1e300, upper=1e300)
+    cells = [b"-" if np.isnan(n) else framed(column.type.exact_texts(pa.array([n]))[0].as_py()) for n in numbers]
+    made = compiled.hash_rows([values], len(values))
+    assert isinstance(made, int) or made == b"".join(hashlib.sha256(cell).digest() for cell in cells)
+    with pytest.raises(ValueError, match="no weight"):
+        compiled.add_texts(values, weights[1:])
+    with pytest.raises(ValueError, match="does not have"):
+        compiled.hash_rows([values], len(values) + 1)
+
+
+def framed(text: str) -> bytes:
+    return f"{len(text)}:{text}".encode()
+
+
 def mixed(number: int) -> int:
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
         number = (number ^ number >> shift) * factor % 2**64

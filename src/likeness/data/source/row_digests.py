@@ -16,14 +16,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from likeness.core.hashing import sha256_json
+from likeness.data.schema.column import Column
+from likeness.data.schema.kinds import Numeric
 from likeness.data.schema.schema import Schema
-from likeness.data.source.row_texts import encode_cells, framed_columns, row_texts
+from likeness.data.source.row_texts import chunks_of_cells, encode_cells, framed_column, row_texts
 from likeness.data.table_columns import TEXT, leading_pixels, matrix
 
 try:
-    from likeness.data.source.sha256_rows import hash_rows
+    from likeness.data.source.sha256_rows import add_texts, hash_rows
 except ImportError:  # no compiler was there
-    hash_rows = None  # type: ignore[assignment]
+    add_texts = hash_rows = None  # type: ignore[assignment]
 
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""
@@ -38,10 +40,20 @@ def row_hashes(table: pd.DataFrame, schema: Schema) -> Hashes:
     steps = [np.empty((0, 32), np.uint8)]
     if hash_rows is None or schema.pixels:  # the text of an image is so long that Python adds little
         return np.concatenate(steps + [hashes_of(texts.to_pylist()) for texts in row_texts(table, schema)])
-    for pixels, columns in framed_columns(table, schema):
-        parts = [(cells.indices.to_numpy(), *cells.dictionary.buffers()[1:]) for cells in columns]
-        steps.append(np.frombuffer(hash_rows(parts, len(pixels)), np.uint8).reshape(-1, 32))
+    for chunk in chunks_of_cells(table, schema):
+        parts = [_part_of_rows(chunk, column, True) for column in schema.columns]
+        while isinstance(made := hash_rows(parts, len(chunk)), int):
+            parts[made] = _part_of_rows(chunk, schema.columns[made], False)
+        steps.append(np.frombuffer(made, np.uint8).reshape(-1, 32))
     return np.concatenate(steps)
+
+
+def _part_of_rows(table: pd.DataFrame, column: Column, as_numbers: bool) -> Any:
+    """A column for the compiled hashes: its numbers, where these write them, or its cells of texts."""
+    if as_numbers and type(column.type).exact_texts is Numeric.exact_texts:
+        return np.ascontiguousarray(table[column.name].to_numpy("float64"))
+    cells = framed_column(table, column)
+    return cells.indices.to_numpy(), *cells.dictionary.buffers()[1:]
 
 
 def hashes_of(texts: Iterable[bytes]) -> Hashes:
@@ -183,8 +195,13 @@ def _cell_numbers(name: str, cells: "pa.Array | NDArray[np.uint8]") -> NDArray[n
         # A dictionary knows no numbers of 16 bits.
         distinct, indices = encode_cells(cells.cast(pa.float32()) if pa.types.is_float16(cells.type) else cells)
         codes = indices.to_numpy()
-    texts = pa.concat_arrays([_texts(distinct).fill_null(b""), pa.array([b""], pa.large_binary())])
-    numbers = mix_bits(_text_numbers(texts) + _text_numbers(pa.array([name.encode()], pa.large_binary())))
+    nothing, of_name = pa.array([b""], pa.large_binary()), _text_numbers(pa.array([name.encode()], pa.large_binary()))
+    if add_texts is not None and pa.types.is_float64(distinct.type):
+        sums = add_texts(distinct.to_numpy(), mix_bits(np.arange(1, 25, dtype=np.uint64)))
+        if sums is not None:
+            return np.append(mix_bits(np.frombuffer(sums, np.uint64) + of_name), np.uint64(0))[codes]
+    texts = pa.concat_arrays([_texts(distinct).fill_null(b""), nothing])
+    numbers = mix_bits(_text_numbers(texts) + of_name)
     numbers[pc.binary_length(texts).to_numpy() == 0] = 0
     return numbers[codes]
 

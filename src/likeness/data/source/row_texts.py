@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from likeness.data.table_columns import has_few_values, leading_pixels, matrix
 
 if TYPE_CHECKING:
+    from likeness.data.schema.column import Column
     from likeness.data.schema.schema import Schema
 
 _CELLS, _JOINED_CELLS = 1 << 22, 1 << 18  # whose texts are made, and which are joined, in one step
@@ -35,22 +36,23 @@ _PIXELS = np.array([list(f"{len(str(value))}:{value}".encode().ljust(5, b"\0")) 
 def row_texts(table: pd.DataFrame, schema: "Schema") -> Iterator[pa.LargeBinaryArray]:
     """The texts of typed rows, in steps, which change no text. The schema may have open columns."""
     step = max(1, _JOINED_CELLS // len(schema.columns))
-    for pixels, columns in framed_columns(table, schema):
+    names = leading_pixels(table) if schema.pixels else []
+    for chunk in chunks_of_cells(table, schema):
+        pixels, columns = matrix(chunk, names), [framed_column(chunk, c) for c in schema.columns[len(names) :]]
         for at in range(0, len(pixels), step):
             texts = (cells[at : at + step].dictionary_decode() for cells in columns)
             yield join_texts([*pixels[at : at + step].T, *texts])
 
 
-def framed_columns(table: pd.DataFrame, schema: "Schema") -> Iterator[tuple["NDArray[Any]", list[pa.DictionaryArray]]]:
-    """The pixels of typed rows, shape (n, pixels), and their other columns as cells of texts, in steps."""
-    step, pixels = max(1, _CELLS // len(schema.columns)), leading_pixels(table) if schema.pixels else []
-    for start in range(0, len(table), step):
-        chunk = table.iloc[start : start + step]
-        columns = [
-            frame_cells(pa.array(chunk[column.name], from_pandas=True), column.type.exact_texts)
-            for column in schema.columns[len(pixels) :]
-        ]
-        yield matrix(chunk, pixels), columns
+def chunks_of_cells(table: pd.DataFrame, schema: "Schema") -> Iterator[pd.DataFrame]:
+    """The rows of a typed table in steps whose cells' texts are made at once."""
+    step = max(1, _CELLS // len(schema.columns))
+    return (table.iloc[start : start + step] for start in range(0, len(table), step))
+
+
+def framed_column(table: pd.DataFrame, column: "Column") -> pa.DictionaryArray:
+    """A column of typed rows as cells of texts."""
+    return frame_cells(pa.array(table[column.name], from_pandas=True), column.type.exact_texts)
 
 
 def join_texts(columns: "list[pa.Array | NDArray[Any]]") -> pa.LargeBinaryArray:

@@ -4,7 +4,9 @@
 #define Py_LIMITED_API 0x030B0000
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>
@@ -90,14 +92,61 @@ static int has_sha(void) {
 
 typedef void (*Compress)(uint32_t[8], const uint8_t *, size_t);
 
-/* A column: which of its texts each row has, where each text begins, and the texts one after the other. */
+/* A column: which of its texts each row has, where each text begins, and the texts one after the other. Or numbers. */
 typedef struct {
-    Py_buffer indices, starts, content;
+    Py_buffer indices, starts, content, numbers;
     int64_t texts, longest;
 } Column;
 
+enum { DECIMALS = 4, LONGEST_NUMBER = 24 };
+
+/* The whole number that a number of at most four decimals and fifteen digits is, times 10^4; 0 where it is none. */
+static inline int scale_number(double number, double *scaled) {
+    *scaled = rint(number * 1e4);
+    return fabs(*scaled) < 1e15 && *scaled / 1e4 == number;
+}
+
+static inline int write_digits(uint64_t digits, uint8_t *end) {
+    int count = 0;
+    do {
+        end[-++count] = (uint8_t)('0' + digits % 10);
+    } while (digits /= 10);
+    return count;
+}
+
+/* The cell of a number, as Numeric.exact_texts writes it: how many bytes; 0 where it has more digits. */
+static int write_cell(double number, uint8_t *cell) {
+    double scaled;
+    uint8_t text[LONGEST_NUMBER], *const end = text + LONGEST_NUMBER;
+    if (isnan(number)) {
+        *cell = '-';
+        return 1;
+    }
+    if (!scale_number(number, &scaled)) return 0;
+    uint64_t digits = (uint64_t)fabs(scaled);
+    int exponent = digits ? -DECIMALS : 0, count;
+    for (; digits && digits % 10 == 0; exponent++) digits /= 10;
+    count = write_digits((uint64_t)abs(exponent), end);
+    if (exponent < 0) end[-++count] = '-';
+    end[-++count] = 'e';
+    count += write_digits(digits, end - count);
+    if (scaled < 0) end[-++count] = '-';
+    int length = write_digits((uint64_t)count, cell + 2);
+    if (length == 1) cell[0] = cell[1];
+    cell[length] = ':';
+    memcpy(cell + length + 1, end - count, (size_t)count);
+    return length + 1 + count;
+}
+
 static int take_column(Column *column, PyObject *parts, Py_ssize_t rows) {
     PyObject *indices = NULL, *starts = NULL, *content = NULL;
+    if (!PyTuple_Check(parts)) {
+        column->longest = LONGEST_NUMBER;
+        if (PyObject_GetBuffer(parts, &column->numbers, PyBUF_SIMPLE)) return -1;
+        if (column->numbers.len >= 8 * rows) return 0;
+        PyErr_SetString(PyExc_ValueError, "a row names a number that its column does not have");
+        return -1;
+    }
     if (!PyArg_ParseTuple(parts, "OOO", &indices, &starts, &content)) return -1;
     if (PyObject_GetBuffer(starts, &column->starts, PyBUF_SIMPLE) ||
         PyObject_GetBuffer(content, &column->content, PyBUF_SIMPLE) ||
@@ -118,10 +167,17 @@ static int take_column(Column *column, PyObject *parts, Py_ssize_t rows) {
     return right ? 0 : -1;
 }
 
-static void hash_row(const Column *columns, Py_ssize_t count, Py_ssize_t row, Compress used, uint8_t *text,
-                     uint8_t *hash) {
+/* The hash of a row; how many columns come before the first number that has too many digits, or all. */
+static Py_ssize_t hash_row(const Column *columns, Py_ssize_t count, Py_ssize_t row, Compress used, uint8_t *text,
+                           uint8_t *hash) {
     int64_t length = 0;
     for (Py_ssize_t j = 0; j < count; j++) {
+        if (columns[j].numbers.obj != NULL) {
+            int written = write_cell(((const double *)columns[j].numbers.buf)[row], text + length);
+            if (!written) return j;
+            length += written;
+            continue;
+        }
         const int64_t *starts = columns[j].starts.buf, at = ((const int32_t *)columns[j].indices.buf)[row];
         const int64_t size = starts[at + 1] - starts[at];
         const uint8_t *from = (const uint8_t *)columns[j].content.buf + starts[at];
@@ -139,6 +195,7 @@ static void hash_row(const Column *columns, Py_ssize_t count, Py_ssize_t row, Co
     memcpy(state, START, sizeof state);
     used(state, text, (size_t)(whole / BLOCK));
     for (int i = 0; i < HASH; i++) hash[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+    return count;
 }
 
 static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
@@ -154,7 +211,7 @@ static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
     Column *columns = PyMem_Calloc((size_t)count + 1, sizeof *columns);
     uint8_t *text = NULL;
     int64_t longest = 2 * BLOCK;
-    Py_ssize_t taken = 0;
+    Py_ssize_t taken = 0, done = count;
     if (columns == NULL || rows < 0) goto end;
     for (; taken < count && !PyErr_Occurred(); taken++) {
         if (take_column(columns + taken, PyList_GetItem(given, taken), rows) == 0) longest += columns[taken].longest;
@@ -168,12 +225,17 @@ static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
     }
     uint8_t *hash = (uint8_t *)PyBytes_AsString(hashes);
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t row = 0; row < rows; row++) hash_row(columns, count, row, used, text, hash + HASH * row);
+    for (Py_ssize_t row = 0; row < rows && done == count; row++)
+        done = hash_row(columns, count, row, used, text, hash + HASH * row);
     Py_END_ALLOW_THREADS
+    if (done < count) {
+        Py_DECREF(hashes);
+        hashes = PyLong_FromSsize_t(done);
+    }
 end:
     for (Py_ssize_t j = 0; j < taken; j++) {
-        Py_buffer *buffers[] = {&columns[j].indices, &columns[j].starts, &columns[j].content};
-        for (int i = 0; i < 3; i++)
+        Py_buffer *buffers[] = {&columns[j].indices, &columns[j].starts, &columns[j].content, &columns[j].numbers};
+        for (int i = 0; i < 4; i++)
             if (buffers[i]->obj != NULL) PyBuffer_Release(buffers[i]);
     }
     PyMem_Free(columns);
@@ -181,7 +243,52 @@ end:
     return hashes != NULL || PyErr_Occurred() ? hashes : PyErr_NoMemory();
 }
 
+/* The sum of the bytes of a number's text, as Arrow writes it, each by one more and times the weight of its place. */
+static int add_text(double number, const uint64_t *weights, uint64_t *sum) {
+    double scaled;
+    uint8_t text[LONGEST_NUMBER], *const end = text + LONGEST_NUMBER;
+    if (!scale_number(number, &scaled) || fabs(scaled) >= 1e14 || (scaled == 0 && signbit(number))) return 0;
+    uint64_t digits = (uint64_t)fabs(scaled), part = digits % 10000;
+    int count = 0;
+    if (part) {
+        int places = DECIMALS;
+        for (; part % 10 == 0; places--) part /= 10;
+        while (places--) {
+            end[-++count] = (uint8_t)('0' + part % 10);
+            part /= 10;
+        }
+        end[-++count] = '.';
+    }
+    count += write_digits(digits / 10000, end - count);
+    if (scaled < 0) end[-++count] = '-';
+    *sum = 0;
+    for (int i = 0; i < count; i++) *sum += ((uint64_t)end[i - count] + 1) * weights[i];
+    return 1;
+}
+
+static PyObject *add_texts(PyObject *self, PyObject *arguments) {
+    PyObject *sums = NULL;
+    Py_buffer numbers, weights;
+    int done = 1;
+    if (!PyArg_ParseTuple(arguments, "y*y*", &numbers, &weights)) return NULL;
+    if (weights.len < 8 * LONGEST_NUMBER)
+        PyErr_SetString(PyExc_ValueError, "a place of a text has no weight");
+    else if ((sums = PyBytes_FromStringAndSize(NULL, numbers.len / 8 * 8)) != NULL) {
+        uint64_t *sum = (uint64_t *)PyBytes_AsString(sums);
+        Py_BEGIN_ALLOW_THREADS
+        for (Py_ssize_t i = 0; i < numbers.len / 8 && done; i++)
+            done = add_text(((const double *)numbers.buf)[i], weights.buf, sum + i);
+        Py_END_ALLOW_THREADS
+    }
+    PyBuffer_Release(&numbers);
+    PyBuffer_Release(&weights);
+    if (done) return sums;
+    Py_DECREF(sums);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"add_texts", add_texts, METH_VARARGS, "Sums of the texts of numbers, as sha256_rows.pyi says."},
     {"hash_rows", hash_rows, METH_VARARGS, "SHA-256 of rows, as sha256_rows.pyi says."},
     {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "sha256_rows", NULL, 0, methods, NULL, NULL, NULL, NULL};
