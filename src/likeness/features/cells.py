@@ -17,7 +17,7 @@ Place = tuple[int, int, bool]
 """Where a column begins in the dense row, the width of its one-hot block, or 0, and whether a number may be missing."""
 
 
-class Columns(Mapping[Place, NDArray[Any]]):
+class Columns(Mapping[Place, Any]):
     """Columns that are made when they are asked for, once."""
 
     def __init__(self, makers: Mapping[Place, Callable[[], NDArray[Any]]]) -> None:
@@ -44,7 +44,8 @@ class CodedRows:
 
     Attributes:
         columns: of each column, shape (n,), by :data:`Place`. Of categories the place in the one-hot block, int64. Of a
-            number its value on the unit scale, float64, NaN where it is missing.
+            number its value on the unit scale, float64, NaN where it is missing. Or its place in a list of values,
+            and this list.
     """
 
     def __init__(self, columns: Mapping[Place, NDArray[Any]], count: int, expand: Callable[[], Floats]) -> None:
@@ -66,8 +67,12 @@ class CodedRows:
         """Consecutive rows as such rows; anything else of the dense form."""
         if not isinstance(rows, slice):
             return self.dense[rows]
-        columns = Columns({key: lambda key=key: self.columns[key][rows] for key in self.columns})  # type: ignore[misc]
+        columns = Columns({key: lambda key=key: _rows(self.columns[key], rows) for key in self.columns})  # type: ignore[misc]
         return CodedRows(columns, len(range(*rows.indices(self._count))), lambda: self.dense[rows])
+
+
+def _rows(column: Any, rows: slice) -> Any:
+    return (column[0][rows], column[1]) if isinstance(column, tuple) else column[rows]
 
 
 Inputs = Floats | CodedRows
@@ -83,7 +88,8 @@ def number_of(x: Inputs, start: int, missing: bool) -> tuple[Floats, NDArray[np.
         missing: whether the next coordinate says that the number is missing.
     """
     if isinstance(x, CodedRows) and (start, 0, missing) in x.columns:
-        values = x.columns[start, 0, missing]
+        values: Any = x.columns[start, 0, missing]
+        values = values[1][values[0]] if isinstance(values, tuple) else values
         return values, np.isnan(values) if missing else None
     return x[:, start], x[:, start + 1] > 0.5 if missing else None
 
@@ -131,12 +137,22 @@ class Cells:
     def cell_indices(self, x: Inputs) -> NDArray[np.int64]:
         """Cell of each row, shape (n,), from rows (n, d). Row by row; always within 0 ... size - 1."""
         if self.edges is not None:
+            if isinstance(x, CodedRows) and isinstance(listed := x.columns.get((self.start, 0, self.missing)), tuple):
+                return self._cells_of_list(listed[1])[listed[0]]
             values, missing = number_of(x, self.start, self.missing)
             bins = self._bins(values)
             return bins if missing is None else np.where(missing, self.size - 1, bins)
         if isinstance(x, CodedRows) and (self.start, self.size, False) in x.columns:
             return x.columns[self.start, self.size, False]
         cells: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
+        return cells
+
+    def _cells_of_list(self, units: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The cell of each value of a list; the last list is kept."""
+        known, cells = vars(self).get("_listed", (None, None))
+        if known is not units:
+            cells = np.where(np.isnan(units), self.size - 1, self._bins(units))
+            vars(self)["_listed"] = units, cells
         return cells
 
     def _bins(self, values: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ from likeness.data.source.cells import apply_released_categories
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, read_frame_people, read_source, typed_chunk
 from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
-from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
+from likeness.data.source.split import SplitByContent, SplitByPosition, as_categories, split_by_column, split_by_person
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.sources import Frame, Location, Sources, check_number
 from likeness.privacy.adjacency import Adjacency
@@ -222,7 +222,7 @@ def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: E
     """
     for table, hashes in _used_rows(sources, schema, rows, engine):
         is_train = (table[SPLIT] == "train").to_numpy()
-        rows.training.add(hashes[is_train])
+        rows.training.add(hashes if is_train.all() else hashes[is_train])
         rows.typed.add(hashes)
         rows.held_out += int((~is_train).sum())
         yield table
@@ -302,7 +302,7 @@ def _used_rows(
         pieces, count = iter(every), sum(len(table) for table, _, _ in every)
     parts_of = split_of(params, count or 0)
     for table, parts, hashes in pieces:
-        yield with_columns(table, {SPLIT: parts_of(hashes, parts)}), hashes
+        yield with_columns(table, {SPLIT: as_categories(parts_of(hashes, parts))}), hashes
 
 
 def encoded_rows(
@@ -323,7 +323,8 @@ def encoded_rows(
     encoder = Encoder(schema.model_schema)
 
     def encode_chunk(chunk: "DataFrame") -> "Iterator[DataFrame]":
-        chunk = chunk[(chunk[SPLIT] == "train").to_numpy()]
+        trains = (chunk[SPLIT] == "train").to_numpy()
+        chunk = chunk if trains.all() else chunk[trains]
         beside = {PERSON: chunk[PERSON].to_numpy()} if PERSON in chunk else {}
         typed = forward_transform(apply_released_categories(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)

@@ -5,7 +5,7 @@ category numbers. The *dense* form is the vector that feature maps see, laid out
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,12 +14,17 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
+from likeness.data.schema.column import Column
+from likeness.data.schema.kinds.kind import Kind
 from likeness.data.schema.schema import BRIGHTEST, Schema
 from likeness.data.table_columns import PIXEL, matrix, with_pixels
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Listed = tuple[NDArray[Any], Floats]
+"""Codes, and the list that they count: the unit of each value of a column, NaN for missing."""
 
+_MOST_LISTED = 1 << 17  # values of a number that codes count
 _MISSING_UNIT = 0.5  # where a missing number stands in the dense form; its indicator says that it is missing
 
 
@@ -45,8 +50,8 @@ class Encoder:
     def encode(self, df: pd.DataFrame, compact: bool = False) -> pd.DataFrame:
         """Typed table to codes: float64 in [0, 1] for numbers (NaN if missing), int32 for categories.
 
-        A missing category has the last code, ``len(categories)``. If ``compact``, pixels stay bytes, and codes are
-        the smallest integers that hold those of their column.
+        A missing category has the last code, ``len(categories)``. If ``compact``, pixels stay bytes, codes are the
+        smallest integers that hold those of their column, and so are numbers that are in a :func:`list_of_units`.
 
         Raises:
             DataError: a column is not typed as the schema says.
@@ -58,10 +63,7 @@ class Encoder:
         columns = self.schema.columns[len(pixels) :]
         if wrong := [column.name for column in columns if not column.nullable and df[column.name].isna().any()]:
             raise DataError(f"column '{wrong[0]}' has a missing value, but is not nullable in the schema.")
-        codes = {column.name: column.type.encode(df[column.name], column) for column in columns}
-        for column in columns if compact else ():
-            if column.is_categorical:
-                codes[column.name] = codes[column.name].astype(np.min_scalar_type(-1 - len(column.categories)))
+        codes = {column.name: _codes(df[column.name], column, compact) for column in columns}
         table = pd.DataFrame(codes, range(len(df)))
         if not pixels:
             return table
@@ -93,25 +95,40 @@ class Encoder:
             if block.kind == "onehot":
                 dense[rows, block.start + _checked_codes(codes, block.column, block.stop - block.start)] = 1
                 continue
-            values = _values(codes, block.column)
+            values = self._number(codes, block.column)
+            values = values[1][values[0]] if isinstance(values, tuple) else values
             dense[:, block.start] = np.isnan(values)
             if block.kind == "unit":
                 dense[:, block.start] = np.where(np.isnan(values), _MISSING_UNIT, values)
         return dense
 
-    def columns(self, codes: Codes) -> dict[tuple[int, int, bool], Callable[[], NDArray[Any]]]:
+    def _number(self, codes: Codes, name: str) -> NDArray[Any] | Listed:
+        """The codes of a number, or where they are whole, these and the list of units that they count.
+
+        Raises:
+            DataError: a code is none of the places.
+        """
+        values = _values(codes, name)
+        if values.dtype.kind == "f":
+            return values
+        units = list_of_units(self.schema.column(name))
+        units = np.empty(0) if units is None else units
+        _check_codes(values, name, len(units))
+        return values, units
+
+    def columns(self, codes: Codes) -> dict[tuple[int, int, bool], Callable[[], NDArray[Any] | Listed]]:
         """Give makers of codes, shape (n,), by where they stand in the dense form: indices, and numbers as they are.
 
         A key is the first coordinate, the width of a one-hot block, or 0, and whether a number may be missing.
         A maker raises a DataError where a code is none of its column's indices.
         """
-        columns: dict[tuple[int, int, bool], Callable[[], NDArray[Any]]] = {}
+        columns: dict[tuple[int, int, bool], Callable[[], NDArray[Any] | Listed]] = {}
         for block in self.layout.blocks:
             if block.kind == "onehot":
                 columns[block.start, block.width, False] = partial(_checked_codes, codes, block.column, block.width)
             elif block.kind == "unit":
                 nullable = self.schema.column(block.column).nullable
-                columns[block.start, 0, nullable] = partial(_values, codes, block.column)
+                columns[block.start, 0, nullable] = partial(self._number, codes, block.column)
         return columns
 
     def labels(self, codes: Codes) -> Integers:
@@ -166,6 +183,30 @@ def _values(codes: Codes, name: str) -> NDArray[Any]:
 def _checked_codes(codes: Codes, name: str, width: int) -> Integers:
     """Codes of a column that are checked to lie in 0 ... width - 1."""
     values = _values(codes, name)
+    _check_codes(values, name, width)
+    return values.astype(np.int64)
+
+
+def _check_codes(values: NDArray[Any], name: str, width: int) -> None:
     if values.dtype.kind not in "iu" or (len(values) and not (values.min() >= 0 and values.max() < width)):
         raise DataError(f"column '{name}' holds a code that is none of its {width} places. Encode the table again.")
-    return values.astype(np.int64)
+
+
+@lru_cache(256)
+def list_of_units(column: Column) -> Floats | None:
+    """The unit of each value of a number of few whole values, in order, then NaN for missing; None of other columns."""
+    if not column.is_integral or type(column.type).encode is not Kind.encode:
+        return None
+    (lower, upper), most = column.bounds, _MOST_LISTED
+    return np.append(column.type.units(np.arange(lower, upper + 1), column), np.nan) if upper - lower < most else None
+
+
+def _codes(values: "pd.Series[Any]", column: Column, compact: bool) -> NDArray[Any]:
+    """Codes of a column, see :meth:`Encoder.encode`."""
+    units = list_of_units(column) if compact else None
+    if units is not None:
+        numbers, (lower, upper) = column.numbers(values), column.bounds
+        places = np.where(np.isnan(numbers), len(units) - 1, np.clip(numbers, lower, upper) - lower)
+        return places.astype(np.min_scalar_type(-len(units)))  # those without a sign are pixels
+    codes = column.type.encode(values, column)
+    return codes.astype(np.min_scalar_type(-1 - column.width)) if compact and column.is_categorical else codes

@@ -168,3 +168,8 @@ def _part_names(numbers: NDArray[np.uint64], fraction: float) -> Parts:
 def _names(is_test: NDArray[np.bool_]) -> Parts:
     """``train`` or ``test`` for each row."""
     return _NAMES[is_test.astype(np.int8)]
+
+
+def as_categories(parts: Parts) -> pd.Categorical:
+    """The same as categories, which take a byte a row."""
+    return pd.Categorical.from_codes((parts != "train").astype(np.int8), ["train", "test"])

@@ -200,8 +200,12 @@ class Kind:
 
     def encode(self, values: "pd.Series[Any]", column: ColumnFacts) -> NDArray[Any]:
         """Codes of a typed column: numbers in [0, 1] after the public transform, NaN for missing."""
+        return self.units(self.numbers(values, column), column)
+
+    def units(self, numbers: Floats, column: ColumnFacts) -> Floats:
+        """The codes of numbers, each by itself."""
         lower, upper = column.bounds
-        numbers = np.clip(self.numbers(values, column), lower, upper) - lower
+        numbers = np.clip(numbers, lower, upper) - lower
         if column.transform == "log1p":
             unit: Floats = np.log1p(numbers) / np.log1p(upper - lower)
         else:
