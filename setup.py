@@ -1,7 +1,7 @@
 """Put the files of a project into the package. `likeness new` copies them from there.
 
 `project-files` in pyproject.toml names them. An editable install needs no copy: its files are those of the clone.
-Without a compiler Python hashes rows, to the same bits.
+Without a compiler Python hashes and counts rows, to the same bits.
 """
 
 import ast
@@ -34,10 +34,12 @@ class BuildWithProject(build_py):
         return [*super().get_source_files(), *FILES]
 
 
-SOURCE = "src/likeness/data/source/sha256_rows.c"
-HASHES = Extension("likeness.data.source.sha256_rows", [SOURCE], py_limited_api=True, optional=True)
+EXTENSIONS = [
+    Extension(f"likeness.{name}", [f"src/likeness/{name.replace('.', '/')}.c"], py_limited_api=True, optional=True)
+    for name in ("data.source.sha256_rows", "features.cell_counts")
+]
 setup(
     cmdclass={"build_py": BuildWithProject},
-    ext_modules=[HASHES],
+    ext_modules=EXTENSIONS,
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -12,6 +12,11 @@ from numpy.typing import NDArray
 from likeness.config.typed import build
 from likeness.core.errors import ParamsError, ReleaseError
 
+try:
+    from likeness.features.cell_counts import find_cells
+except ImportError:  # no compiler was there
+    find_cells = None  # type: ignore[assignment]
+
 Floats = NDArray[np.float64]
 Place = tuple[int, int, bool]
 """Where a column begins in the dense row, the width of its one-hot block, or 0, and whether a number may be missing."""
@@ -95,6 +100,7 @@ def number_of(x: Inputs, start: int, missing: bool) -> tuple[Floats, NDArray[np.
 
 
 _INTERVALS = 1 << 12
+_SMALL = 1 << 16  # cells that fit two bytes
 _MANY = 8  # edges of an interval, from which on a search by halves is faster
 
 
@@ -136,26 +142,31 @@ class Cells:
 
     def cell_indices(self, x: Inputs) -> NDArray[np.int64]:
         """Cell of each row, shape (n,), from rows (n, d). Row by row; always within 0 ... size - 1."""
+        return self.small_indices(x).astype(np.int64, copy=False)
+
+    def small_indices(self, x: Inputs) -> NDArray[np.integer[Any]]:
+        """The same in whole numbers of some size. Cells of a list of values are found once."""
         if self.edges is not None:
-            if isinstance(x, CodedRows) and isinstance(listed := x.columns.get((self.start, 0, self.missing)), tuple):
-                return self._cells_of_list(listed[1])[listed[0]]
-            values, missing = number_of(x, self.start, self.missing)
-            bins = self._bins(values)
-            return bins if missing is None else np.where(missing, self.size - 1, bins)
+            column: Any = x.columns.get((self.start, 0, self.missing)) if isinstance(x, CodedRows) else None
+            if not isinstance(column, tuple):
+                return self._cells_of(*number_of(x, self.start, self.missing))
+            codes, units = column
+            known, cells = vars(self).get("_listed", (None, None))
+            if known is not units:
+                cells = self._cells_of(units, np.isnan(units))
+                vars(self)["_listed"] = units, cells
+            return cells.take(codes)  # type: ignore[no-any-return]
         if isinstance(x, CodedRows) and (self.start, self.size, False) in x.columns:
-            return x.columns[self.start, self.size, False]
-        cells: NDArray[np.int64] = x[:, self.start : self.start + self.size].argmax(axis=1).astype(np.int64)
+            return x.columns[self.start, self.size, False]  # type: ignore[no-any-return]
+        return x[:, self.start : self.start + self.size].argmax(axis=1)  # type: ignore[no-any-return]
+
+    def _cells_of(self, values: Floats, missing: NDArray[np.bool_] | None) -> NDArray[np.integer[Any]]:
+        cells = self._bins(values)
+        if missing is not None and missing.any():
+            cells[missing] = self.size - 1
         return cells
 
-    def _cells_of_list(self, units: NDArray[np.float64]) -> NDArray[np.int64]:
-        """The cell of each value of a list; the last list is kept."""
-        known, cells = vars(self).get("_listed", (None, None))
-        if known is not units:
-            cells = np.where(np.isnan(units), self.size - 1, self._bins(units))
-            vars(self)["_listed"] = units, cells
-        return cells
-
-    def _bins(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
+    def _bins(self, values: NDArray[np.float64]) -> NDArray[np.integer[Any]]:
         """Count the edges that are at most each value, as ``searchsorted`` on the right, in less time.
 
         A table says how many edges are at most the lower end of each of many equal intervals of [0, 1]; that of the
@@ -165,7 +176,10 @@ class Cells:
         """
         firsts, edges, are_many = self._table
         if are_many:
-            return np.searchsorted(edges[:-1], values, side="right").astype(np.int64)
+            return np.searchsorted(edges[:-1], values, side="right")
+        if find_cells is not None and self.size <= _SMALL:
+            found = find_cells(np.ascontiguousarray(values, np.float64), edges, firsts)
+            return np.frombuffer(bytearray(found), np.uint16)
         with np.errstate(invalid="ignore"):  # a missing number is in any bin
             bins = firsts.take((values * _INTERVALS).astype(np.int64), mode="clip")
         later = np.flatnonzero(values >= edges.take(bins))
@@ -187,7 +201,7 @@ class Cells:
         return firsts, np.append(edges, np.nan), bool(np.diff(firsts, append=len(edges)).max() > _MANY)
 
 
-def placed_columns(columns: Iterable[Cells], x: Inputs) -> list[NDArray[np.int64]]:
+def placed_columns(columns: Iterable[Cells], x: Inputs) -> list[NDArray[np.integer[Any]]]:
     """The cell of each row in each column, shapes (n,).
 
     Raises:
@@ -195,8 +209,8 @@ def placed_columns(columns: Iterable[Cells], x: Inputs) -> list[NDArray[np.int64
     """
     cells = []
     for column in columns:
-        cells.append(column.cell_indices(x))
-        if len(x) and cells[-1].view(np.uint64).max() >= column.size:  # negative ones are large
+        cells.append(column.small_indices(x))
+        if len(x) and not (cells[-1].min() >= 0 and cells[-1].max() < column.size):
             raise ReleaseError("a row is in no cell of a column. Run: likeness run")
     return cells
 

@@ -16,7 +16,7 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import apply_released_categories
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, read_frame_people, read_source, typed_chunk
-from likeness.data.source.row_digests import SourceDigest, TypedDigest, row_hashes
+from likeness.data.source.row_digests import ColumnsOfSource, SourceDigest, TypedDigest, row_hashes
 from likeness.data.source.split import SplitByContent, SplitByPosition, as_categories, split_by_column, split_by_person
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.sources import Frame, Location, Sources, check_number
@@ -291,17 +291,23 @@ def _used_rows(
         return
     path, column, layout = sources.file, split.column, sources.ingest.format
 
-    def piece_of(raw: "DataFrame") -> "Iterator[tuple[DataFrame, Series[str] | None, Hashes]]":
-        table, parts, _ = typed_chunk(raw, path.name, schema, column, None, layout)
-        yield table, parts, row_hashes(table, schema)
+    kept = ColumnsOfSource()
 
-    count, raw = parquet_rows(path), raw_chunks(path, schema, [] if column is None else [column], source, layout)
-    pieces = engine.stream(piece_of, raw)
+    def piece_of(item: "tuple[DataFrame, list[Any]]") -> "Iterator[tuple[DataFrame, Series[str] | None, Hashes, int]]":
+        table, parts, _ = typed_chunk(item[0], path.name, schema, column, None, layout)
+        digest = SourceDigest()
+        for names, columns in item[1]:
+            digest.add(names, columns)
+        yield table, parts, row_hashes(table, schema), digest.total
+
+    count, raw = parquet_rows(path), raw_chunks(path, schema, [] if column is None else [column], kept, layout)
+    pieces = engine.stream(piece_of, ((cells, kept.taken()) for cells in raw))
     if count is None and column is None and params.privacy.adjacency == Adjacency.REPLACE_ONE:
         every = list(pieces)
-        pieces, count = iter(every), sum(len(table) for table, _, _ in every)
+        pieces, count = iter(every), sum(len(table) for table, *_ in every)
     parts_of = split_of(params, count or 0)
-    for table, parts, hashes in pieces:
+    for table, parts, hashes, total in pieces:
+        source.put(total)
         yield with_columns(table, {SPLIT: as_categories(parts_of(hashes, parts))}), hashes
 
 

@@ -113,8 +113,7 @@ class Encoder:
             return values
         units = list_of_units(self.schema.column(name))
         units = np.empty(0) if units is None else units
-        _check_codes(values, name, len(units))
-        return values, units
+        return _small_codes(codes, name, len(units)), units
 
     def columns(self, codes: Codes) -> dict[tuple[int, int, bool], Callable[[], NDArray[Any] | Listed]]:
         """Give makers of codes, shape (n,), by where they stand in the dense form: indices, and numbers as they are.
@@ -125,7 +124,7 @@ class Encoder:
         columns: dict[tuple[int, int, bool], Callable[[], NDArray[Any] | Listed]] = {}
         for block in self.layout.blocks:
             if block.kind == "onehot":
-                columns[block.start, block.width, False] = partial(_checked_codes, codes, block.column, block.width)
+                columns[block.start, block.width, False] = partial(_small_codes, codes, block.column, block.width)
             elif block.kind == "unit":
                 nullable = self.schema.column(block.column).nullable
                 columns[block.start, 0, nullable] = partial(self._number, codes, block.column)
@@ -182,14 +181,14 @@ def _values(codes: Codes, name: str) -> NDArray[Any]:
 
 def _checked_codes(codes: Codes, name: str, width: int) -> Integers:
     """Codes of a column that are checked to lie in 0 ... width - 1."""
+    return _small_codes(codes, name, width).astype(np.int64)
+
+
+def _small_codes(codes: Codes, name: str, width: int) -> NDArray[Any]:
     values = _values(codes, name)
-    _check_codes(values, name, width)
-    return values.astype(np.int64)
-
-
-def _check_codes(values: NDArray[Any], name: str, width: int) -> None:
     if values.dtype.kind not in "iu" or (len(values) and not (values.min() >= 0 and values.max() < width)):
         raise DataError(f"column '{name}' holds a code that is none of its {width} places. Encode the table again.")
+    return values
 
 
 @lru_cache(256)

@@ -109,23 +109,25 @@ def typed_column(
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
         # no negative zero.)
         numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
-        codes, missing = np.arange(len(values)), np.isnan(numbers)
+        codes, missing = None, np.isnan(numbers)
     else:
         codes, cells = _distinct_cells(values)
         texts = texts_of(pd.Series(cells))
         missing = (texts.isna() | texts.isin(["", *column.missing_values])).to_numpy()
         numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
     missing = missing | kind.means_missing(texts, numbers, column, decimal)
-    if not column.nullable and (missing.any() or (codes < 0).any()):
+    if not column.nullable and (missing.any() or (codes is not None and (codes < 0).any())):
         raise refusal("missing", column, file)
     if column.open:
         cells = texts.mask(_invalid_texts(texts), str(column.other)).mask(missing).astype(TEXT)
         return pd.Series(cells.array.take(codes, allow_fill=True), values.index)
-    if not np.isfinite(numbers[~missing]).all():
+    if not (np.isfinite(numbers) | missing).all():
         raise refusal("unreadable", column, file)
     numbers = np.where(missing, np.nan, numbers)
     if not kind.is_categorical:
         numbers = _clip_numbers(numbers, column, file, exact)
+    if codes is None:
+        return pd.Series(column.to_typed(numbers).array, values.index)
     cells = column.to_typed(np.append(numbers, np.nan) if column.nullable else numbers).array
     return pd.Series(cells.take(codes), values.index)  # a missing cell has the last place
 
@@ -160,7 +162,7 @@ def refusal(fault: str, column: Column, where: str) -> DataError:
 
 def _clip_numbers(numbers: NDArray[np.float64], column: Column, file: str, exact: bool) -> NDArray[np.float64]:
     """Numbers within the bounds; NaN for missing."""
-    if column.is_integral and (np.nan_to_num(numbers) % 1 != 0).any():
+    if column.is_integral and ((np.rint(numbers) != numbers) & ~np.isnan(numbers)).any():
         raise refusal("not whole", column, file)
     lower, upper = column.bounds
     if exact and ((numbers < lower) | (numbers > upper)).any():

@@ -144,11 +144,14 @@ class SourceDigest:
     empty text is missing and counts 0. The numbers of a row add up modulo 2^64 and are mixed, and those of rows add up.
     This is no hash for secrets: it is made to be fast, and tells tables apart that differ by chance. Whoever means to
     get around it needs no collision, because one other cell does it. Columns of lists or records are left out.
+
+    Attributes:
+        total: the sum over rows.
     """
 
     def __init__(self) -> None:
         """Start without rows."""
-        self._total = 0
+        self.total = 0
 
     def add_frame(self, raw: pd.DataFrame) -> None:
         """Add rows of raw cells."""
@@ -175,7 +178,7 @@ class SourceDigest:
 
     def put(self, total: int) -> None:
         """Add the sum of another digest."""
-        self._total = (self._total + total) % 2**64
+        self.total = (self.total + total) % 2**64
 
     def digest(self, key: bytes) -> str:
         """HMAC-SHA256 of all rows; empty without rows.
@@ -183,8 +186,20 @@ class SourceDigest:
         Args:
             key: 32 secret bytes of the ledger.
         """
-        content = f"likeness rows of a source {self._total}"
-        return hmac.digest(key, content.encode(), "sha256").hex() if self._total else ""
+        content = f"likeness rows of a source {self.total}"
+        return hmac.digest(key, content.encode(), "sha256").hex() if self.total else ""
+
+
+class ColumnsOfSource(SourceDigest):
+    """Keeps columns, so that another thread makes their digest."""
+
+    def add(self, names: Sequence[str], columns: "Sequence[pa.Array | NDArray[np.uint8]]") -> None:
+        """Keep the columns of rows."""
+        self._kept = [*vars(self).get("_kept", []), (names, columns)]
+
+    def taken(self) -> "list[tuple[Sequence[str], Sequence[Any]]]":
+        """The columns that were kept since the last call."""
+        return vars(self).pop("_kept", [])  # type: ignore[no-any-return]
 
 
 def _cell_numbers(name: str, cells: "pa.Array | NDArray[np.uint8]") -> NDArray[np.uint64]:

@@ -11,7 +11,13 @@ from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.sums.clipping import blocks
 
+try:
+    from likeness.features.cell_counts import count_cells as compiled
+except ImportError:  # no compiler was there
+    compiled = None  # type: ignore[assignment]
+
 _ROWS, _CELLS_AT_ONCE = 1 << 14, 1 << 21  # least rows of a block, and cells of its rows in all columns
+_SMALL = 1 << 16  # cells that fit two bytes
 _JOINT, _ALL_JOINT = 1 << 16, 1 << 22  # most cells of a table that several parts are counted in, and of all such tables
 Table = tuple[int, ...]
 
@@ -51,16 +57,23 @@ def count_cells(
         totals[parts[0]] if table == tables[parts[0]] else counts
         for counts, (table, parts) in zip(held, joint, strict=True)
     ]
+    are_small = compiled is not None and max(groups, *sizes, 0) <= _SMALL and max(map(len, held), default=0) < 2**32
     for block in blocks(query, records, max(_ROWS, _CELLS_AT_ONCE // max(1, len(sizes)))):
-        inside = (block.labels >= 0) & (block.labels < groups)
         labels, cells, shared_by = block.labels, cells_of(block), block.shared_by
+        inside = (labels >= 0) & (labels < groups)
         if not inside.all():
             labels, cells = labels[inside], [column[inside] for column in cells]
             shared_by = None if shared_by is None else shared_by[inside]
+        if are_small and shared_by is None:
+            columns = [np.ascontiguousarray(column, np.uint16) for column in (*cells, labels)]
+            for counts, (table, _) in zip(held, joint, strict=True):
+                shape = (groups, *(sizes[column] for column in table))
+                compiled(tuple(columns[column] for column in (-1, *table)), shape, counts)
+            continue
         for counts, (table, parts) in zip(held, joint, strict=True):
             number = labels
             for column in table:
-                number = number * sizes[column] + cells[column]
+                number = number * np.int64(sizes[column]) + cells[column]
             if shared_by is None:
                 counts += np.bincount(number, minlength=len(counts))
                 continue
