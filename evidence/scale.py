@@ -2,20 +2,23 @@
 
 Run: ``python -m evidence.scale [--rows 1000000] [--cores 1 2] [--csv]``. Rows of 15 columns are made up from a public
 seed and written as a folder of Parquet files, or as one CSV file. All rows train, as by default. ``ingest``,
-``preprocess``, ``auxiliary`` and ``privatize`` of ``marginals`` run as the scripts that they are, on so many cores.
-There is no noise (``epsilon: inf``), so that the released integers are the sums and must be the same to the last bit.
-Beside them numpy counts all pairs of columns by class once, from codes in memory. Peak memory is that of all processes
-together, sampled. Appends to evidence/results/scale.csv.
+``preprocess``, ``plan``, ``auxiliary`` and ``privatize`` of ``marginals`` run in one process, on so many cores. There
+is no noise (``epsilon: inf``), so that the released integers are the sums and must be the same to the last bit. Beside
+them, on one core, DuckDB and polars read the same files by hand, encode 14 columns, and count all pairs of them by
+class. numpy counts such pairs from codes in memory. Seconds are those after imports. Peak memory is that of all
+processes together, sampled. Appends to evidence/results/scale.csv.
 """
 
 import argparse
+import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from hashlib import sha256
+from importlib import import_module
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -37,6 +40,12 @@ CATEGORIES = {
     "job": 12, "region": 30, "school": 16, "family": 7, "home": 6, "origin": 5, "sector": 9, "contract": 4,
 }  # fmt: skip
 """Columns of categories, each with the number of its categories."""
+ENDS = {
+    "age": (17, 90), "income": (0, 1_000_000), "hours": (0, 99), "gain": (0, 99_999), "weight": (0, 200),
+    "moved": (7305, 20_088),
+}  # fmt: skip
+"""Columns of numbers and their bounds; a day is one since 1970."""
+SOURCE_CSV = Path("source/part.csv")
 SCHEMA: dict[str, Any] = {
     "name": "scale",
     "source": "made up by evidence/scale.py",
@@ -65,15 +74,23 @@ def main() -> None:
     parser.add_argument("--cores", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--csv", action="store_true", help="from a CSV file")
     parser.add_argument("--folder", type=Path, help="where to work; default: a temporary folder")
+    parser.add_argument("--only", choices=BY_HAND, help="in this folder, which has a source: print seconds")
     arguments = parser.parse_args()
+    if arguments.only:
+        print(json.dumps(BY_HAND[arguments.only]()))
+        return
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
         size = write_source(folder / "source", arguments.rows, arguments.csv)
         print(f"made {arguments.rows} rows, {size / 1e6:.0f} MB", flush=True)
         project = Project(folder, arguments.rows, "source/part.csv" if arguments.csv else "source")
-        once = one_pass(arguments.rows)
-        print(f"numpy counts all pairs by class once in {once:.1f} CPU s", flush=True)
-        sums = {cores: project.measure(cores, once) for cores in arguments.cores}
+        beside = {name: project.measure(name, 1) for name in BY_HAND if name != "stages"}
+        sums = {}
+        for cores in arguments.cores:
+            project.settle(f"{cores} cores")
+            used = project.measure("stages", cores)
+            sums[cores] = project.sums()
+            print(f"{cores} cores: " + ", ".join(f"{used / other:.2f} of {name}" for name, other in beside.items()))
     if len(set(sums.values())) != 1:
         raise SystemExit(f"the sums are not the same: {sums}")
     print("the same sums on each number of cores")
@@ -90,6 +107,84 @@ def one_pass(rows: int) -> float:
             np.bincount((labels * 20 + one) * 20 + other, minlength=800)
         used += time.process_time() - started
     return used
+
+
+Used = dict[str, tuple[float, float]]
+"""Seconds and CPU seconds of each stage."""
+
+
+def timed(stage: str, work: Callable[[], object]) -> Used:
+    """Run and measure."""
+    started, cpu = time.perf_counter(), time.process_time()
+    if work() is not None:
+        raise SystemExit(f"{stage} failed")
+    return {stage: (time.perf_counter() - started, time.process_time() - cpu)}
+
+
+def stages() -> Used:
+    """The stages of the project in this folder."""
+    from likeness.pipeline.run_stage import perform_stage
+
+    mains = {stage: import_module(f"likeness.stages.{stage}").main for stage in STAGES}
+    used: Used = {}
+    for stage, main in mains.items():
+        used |= timed(stage, lambda stage=stage, main=main: perform_stage(stage, main, Path()))  # type: ignore[misc]
+    return used
+
+
+def duckdb_by_hand() -> Used:
+    """Read, encode and count by DuckDB, on one core."""
+    import duckdb
+
+    def count() -> None:
+        connection = duckdb.connect(config={"threads": 1})
+        for name, size in {**CATEGORIES, "owns": 0}.items():
+            texts = [f"{name} {place}" for place in range(size)] or ["no", "yes"]
+            connection.execute(f"CREATE TYPE e_{name} AS ENUM ({', '.join(map(repr, texts))})")
+        codes = [f"CAST({name} AS e_{name}) AS {name}" for name in (*CATEGORIES, "owns")]
+        for name, (lower, upper) in ENDS.items():
+            value = f"date_diff('day', DATE '1970-01-01', {name})" if name == "moved" else name
+            place = f"least(15, greatest(0, floor(({value} - {lower}) * 16.0 / {upper - lower})))"
+            codes.append(f"CAST(coalesce({place}, 16) AS UTINYINT) AS {name}")
+        source = "read_csv('source/part.csv')" if SOURCE_CSV.exists() else "read_parquet('source/*.parquet')"
+        connection.execute(f"CREATE TEMP TABLE codes AS SELECT {', '.join(codes)} FROM {source}")  # noqa: S608
+        for one, other in combinations([*ENDS, *CATEGORIES], 2):
+            connection.execute(f"SELECT owns, {one}, {other}, count(*) FROM codes GROUP BY ALL").fetchnumpy()  # noqa: S608
+
+    return timed("duckdb", count)
+
+
+def polars_by_hand() -> Used:
+    """Read, encode and count by polars, on one core."""
+    os.environ["POLARS_MAX_THREADS"] = "1"
+    import polars as pl
+
+    def count() -> None:
+        codes = [
+            pl.col(name).cast(pl.String).cast(pl.Enum([f"{name} {place}" for place in range(size)] or ["no", "yes"]))
+            for name, size in {**CATEGORIES, "owns": 0}.items()
+        ]
+        for name, (lower, upper) in ENDS.items():
+            value = pl.col(name).cast(pl.Int32) if name == "moved" else pl.col(name)
+            place = ((value - lower) * (16.0 / (upper - lower))).floor().clip(0, 15)
+            codes.append(place.fill_null(16).cast(pl.UInt8).alias(name))
+        rows = (
+            pl.scan_csv("source/part.csv", try_parse_dates=True) if SOURCE_CSV.exists() else pl.scan_parquet("source")
+        )
+        table = rows.select(codes).collect()
+        for one, other in combinations([*ENDS, *CATEGORIES], 2):
+            table.group_by("owns", one, other).len()
+
+    return timed("polars", count)
+
+
+def numpy_by_hand() -> Used:
+    """Count by numpy from codes in memory."""
+    used = one_pass(yaml.safe_load(Path("rows.yaml").read_text()))
+    return {"numpy": (used, used)}
+
+
+BY_HAND = {"stages": stages, "duckdb": duckdb_by_hand, "polars": polars_by_hand, "numpy": numpy_by_hand}
 
 
 def write_source(folder: Path, rows: int, as_text: bool) -> int:
@@ -134,6 +229,8 @@ class Project:
 
     def __init__(self, folder: Path, rows: int, source: str) -> None:
         self.folder, self.rows, self.source = folder, rows, source
+        self.kind = Path(source).suffix or ".parquet"
+        (folder / "rows.yaml").write_text(str(rows))
         (folder / "schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
         self.environment = {
             **os.environ,
@@ -155,22 +252,19 @@ class Project:
         params["ingest"] = {"source": self.source, "schema": "schema.yaml"}
         (self.folder / "params.yaml").write_text(yaml.safe_dump(params))
 
-    def measure(self, cores: int, once: float) -> str:
-        """All stages on so many cores; a digest of the sums."""
-        self.settle(f"{cores} cores")
-        before = os.sched_getaffinity(0)
+    def measure(self, name: str, cores: int) -> float:
+        """All stages, or what is done by hand, on so many cores: CPU seconds."""
+        load, before = os.getloadavg()[0], os.sched_getaffinity(0)
         os.sched_setaffinity(0, sorted(before)[:cores])
-        seconds, cpu_seconds = 0.0, 0.0
-        for stage in STAGES:
-            load, started = os.getloadavg()[0], _cpu_of_children()
-            took, peak = self.run(f"stages.{stage}")
-            used = _cpu_of_children() - started
-            seconds, cpu_seconds = seconds + took, cpu_seconds + used
-            found = {"seconds": took, "cpu_seconds": used, "peak_mb": peak / 2**20, "load": load, "cpu": processor()}
-            RESULTS.add([self.rows, Path(self.source).suffix or ".parquet", cores, stage], found)
+        output, peak = self.run("evidence.scale", "--only", name)
         os.sched_setaffinity(0, before)
-        print(f"{cores} cores: {seconds:.0f} s, {cpu_seconds:.1f} CPU s, {cpu_seconds / once:.1f} times one pass")
-        return self.sums()
+        used: Used = json.loads(output.splitlines()[-1])
+        for stage, (seconds, cpu_seconds) in used.items():
+            found = {"seconds": seconds, "cpu_seconds": cpu_seconds, "peak_mb": peak / 2**20, "load": load}
+            RESULTS.add([self.rows, self.kind, cores, stage], {**found, "cpu": processor()})
+        seconds, cpu_seconds = (sum(column) for column in zip(*used.values(), strict=True))
+        print(f"{name} on {cores} cores: {seconds:.1f} s, {cpu_seconds:.1f} CPU s, {peak / 2**20:.0f} MB", flush=True)
+        return float(cpu_seconds)
 
     def sums(self) -> str:
         """A digest of every released integer."""
@@ -179,17 +273,18 @@ class Project:
             digest.update(load_released(path).lattice.tobytes())
         return digest.hexdigest()[:16]
 
-    def run(self, *words: str) -> tuple[float, float]:
-        """Run ``python -m words``: seconds, and the peak of all its processes' memory."""
-        started = time.perf_counter()
-        process = subprocess.Popen([sys.executable, "-m", *words], cwd=self.folder, env=self.environment)
+    def run(self, *words: str) -> tuple[str, float]:
+        """Run ``python -m words``: what it prints, and the peak of all its processes' memory."""
+        command = [sys.executable, "-m", *words]
+        process = subprocess.Popen(command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, text=True)
         peak = 0.0
         while process.poll() is None:
             peak = max(peak, _memory(process.pid))
             time.sleep(0.1)
+        output = process.communicate()[0]
         if process.returncode != 0:
             raise SystemExit(f"{' '.join(words)} failed")
-        return time.perf_counter() - started, peak
+        return output, peak
 
 
 EMBEDDING = "data/released/embedding/embedding.safetensors"
@@ -202,12 +297,6 @@ def _memory(pid: int) -> float:
         return float(sum(each.memory_info().rss for each in [own, *own.children(recursive=True)]))
     except psutil.NoSuchProcess:
         return 0.0
-
-
-def _cpu_of_children() -> float:
-    """CPU seconds of all processes that have ended: what a busy machine does not stretch as it does the others."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

@@ -52,8 +52,12 @@ def _part_of_rows(table: pd.DataFrame, column: Column, as_numbers: bool) -> Any:
     """A column for the compiled hashes: its numbers, where these write them, or its cells of texts."""
     if as_numbers and type(column.type).exact_texts is Numeric.exact_texts:
         return np.ascontiguousarray(table[column.name].to_numpy("float64"))
+    values = table[column.name]
+    codes = values.cat.codes.to_numpy() if isinstance(values.dtype, pd.CategoricalDtype) else None
+    if codes is not None:
+        table = pd.DataFrame({column.name: values.iloc[:0]})  # for its categories alone
     cells = framed_column(table, column)
-    return cells.indices.to_numpy(), *cells.dictionary.buffers()[1:]
+    return cells.indices.to_numpy() if codes is None else np.ascontiguousarray(codes), *cells.dictionary.buffers()[1:]
 
 
 def hashes_of(texts: Iterable[bytes]) -> Hashes:

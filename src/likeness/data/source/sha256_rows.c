@@ -14,7 +14,7 @@
 #define HAS_INSTRUCTIONS
 #endif
 
-enum { BLOCK = 64, SHORT = 16, HASH = 32 };
+enum { BLOCK = 64, SHORT = 16, HASH = 32, TILE = 64, LONG = 1 << 10 };
 
 static const uint32_t K[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5, 0xd807aa98,
@@ -96,6 +96,7 @@ typedef void (*Compress)(uint32_t[8], const uint8_t *, size_t);
 typedef struct {
     Py_buffer indices, starts, content, numbers;
     int64_t texts, longest;
+    Py_ssize_t width;
 } Column;
 
 enum { DECIMALS = 4, LONGEST_NUMBER = 24 };
@@ -138,6 +139,15 @@ static int write_cell(double number, uint8_t *cell) {
     return length + 1 + count;
 }
 
+/* The place of a row's text; the last one where it is less than 0. */
+static inline int64_t place_of(const Column *column, Py_ssize_t row) {
+    const void *places = column->indices.buf;
+    int64_t place = column->width == 1   ? ((const int8_t *)places)[row]
+                    : column->width == 2 ? ((const int16_t *)places)[row]
+                                         : ((const int32_t *)places)[row];
+    return place < 0 ? column->texts - 1 : place;
+}
+
 static int take_column(Column *column, PyObject *parts, Py_ssize_t rows) {
     PyObject *indices = NULL, *starts = NULL, *content = NULL;
     if (!PyTuple_Check(parts)) {
@@ -150,8 +160,9 @@ static int take_column(Column *column, PyObject *parts, Py_ssize_t rows) {
     if (!PyArg_ParseTuple(parts, "OOO", &indices, &starts, &content)) return -1;
     if (PyObject_GetBuffer(starts, &column->starts, PyBUF_SIMPLE) ||
         PyObject_GetBuffer(content, &column->content, PyBUF_SIMPLE) ||
-        PyObject_GetBuffer(indices, &column->indices, PyBUF_SIMPLE))
+        PyObject_GetBuffer(indices, &column->indices, PyBUF_ND))
         return -1;
+    column->width = column->indices.itemsize;
     const int64_t *start = column->starts.buf;
     column->texts = column->starts.len / 8 - 1;
     int right = column->texts >= 0 && start[0] >= 0;
@@ -160,33 +171,37 @@ static int take_column(Column *column, PyObject *parts, Py_ssize_t rows) {
         right = length >= 0 && start[i + 1] <= column->content.len;
         column->longest = length > column->longest ? length : column->longest;
     }
-    const int32_t *index = column->indices.buf;
-    right = right && column->indices.len >= 4 * rows;
-    for (Py_ssize_t i = 0; right && i < rows; i++) right = index[i] >= 0 && index[i] < column->texts;
+    right = right && (column->width == 1 || column->width == 2 || column->width == 4);
+    right = right && column->indices.len >= column->width * rows && (column->texts > 0 || rows == 0);
+    for (Py_ssize_t i = 0; right && i < rows; i++) right = place_of(column, i) < column->texts;
     if (!right) PyErr_SetString(PyExc_ValueError, "a row names a text that its column does not have");
     return right ? 0 : -1;
 }
 
-/* The hash of a row; how many columns come before the first number that has too many digits, or all. */
-static Py_ssize_t hash_row(const Column *columns, Py_ssize_t count, Py_ssize_t row, Compress used, uint8_t *text,
-                           uint8_t *hash) {
-    int64_t length = 0;
-    for (Py_ssize_t j = 0; j < count; j++) {
-        if (columns[j].numbers.obj != NULL) {
-            int written = write_cell(((const double *)columns[j].numbers.buf)[row], text + length);
-            if (!written) return j;
-            length += written;
+/* Append a column's cells to the texts of some rows; 0 where a number has too many digits. */
+static int append_cells(const Column *column, Py_ssize_t first, int rows, uint8_t *text, int64_t longest,
+                        int64_t *lengths) {
+    const double *numbers = column->numbers.buf;
+    const uint8_t *content = column->content.buf;
+    const int64_t *starts = column->starts.buf, end = column->content.len;
+    for (int i = 0; i < rows; i++, text += longest) {
+        if (numbers != NULL) {
+            const int written = write_cell(numbers[first + i], text + lengths[i]);
+            if (!written) return 0;
+            lengths[i] += written;
             continue;
         }
-        const int64_t *starts = columns[j].starts.buf, at = ((const int32_t *)columns[j].indices.buf)[row];
-        const int64_t size = starts[at + 1] - starts[at];
-        const uint8_t *from = (const uint8_t *)columns[j].content.buf + starts[at];
-        if (size <= SHORT && starts[at] + SHORT <= columns[j].content.len)
-            memcpy(text + length, from, SHORT); /* of a fixed length, which is faster; what is too much is written over */
+        const int64_t place = place_of(column, first + i), at = starts[place], size = starts[place + 1] - at;
+        if (size <= SHORT && at + SHORT <= end)
+            memcpy(text + lengths[i], content + at, SHORT); /* of a fixed length, which is faster; the rest is written over */
         else
-            memcpy(text + length, from, (size_t)size);
-        length += size;
+            memcpy(text + lengths[i], content + at, (size_t)size);
+        lengths[i] += size;
     }
+    return 1;
+}
+
+static void hash_text(uint8_t *text, int64_t length, Compress used, uint8_t *hash) {
     const int64_t whole = (length + 9 + BLOCK - 1) / BLOCK * BLOCK;
     memset(text + length, 0, (size_t)(whole - length));
     text[length] = 0x80;
@@ -195,7 +210,6 @@ static Py_ssize_t hash_row(const Column *columns, Py_ssize_t count, Py_ssize_t r
     memcpy(state, START, sizeof state);
     used(state, text, (size_t)(whole / BLOCK));
     for (int i = 0; i < HASH; i++) hash[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
-    return count;
 }
 
 static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
@@ -217,7 +231,8 @@ static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
         if (take_column(columns + taken, PyList_GetItem(given, taken), rows) == 0) longest += columns[taken].longest;
     }
     if (PyErr_Occurred()) goto end;
-    text = PyMem_Malloc((size_t)longest);
+    const int step = longest <= LONG ? TILE : 1;
+    text = PyMem_Malloc((size_t)longest * (size_t)step);
     hashes = PyBytes_FromStringAndSize(NULL, rows * HASH);
     if (text == NULL || hashes == NULL) {
         Py_CLEAR(hashes);
@@ -225,8 +240,14 @@ static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
     }
     uint8_t *hash = (uint8_t *)PyBytes_AsString(hashes);
     Py_BEGIN_ALLOW_THREADS
-    for (Py_ssize_t row = 0; row < rows && done == count; row++)
-        done = hash_row(columns, count, row, used, text, hash + HASH * row);
+    for (Py_ssize_t row = 0; row < rows && done == count; row += step) {
+        const int some = rows - row < step ? (int)(rows - row) : step;
+        int64_t lengths[TILE] = {0};
+        for (Py_ssize_t j = 0; j < count && done == count; j++)
+            if (!append_cells(columns + j, row, some, text, longest, lengths)) done = j;
+        for (int i = 0; i < some && done == count; i++)
+            hash_text(text + longest * i, lengths[i], used, hash + HASH * (row + i));
+    }
     Py_END_ALLOW_THREADS
     if (done < count) {
         Py_DECREF(hashes);

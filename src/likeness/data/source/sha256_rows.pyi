@@ -6,8 +6,9 @@ def hash_rows(columns: list[Any], rows: int, portable: bool = False, /) -> bytes
     A number of more than four decimals or fifteen digits is not written: the place of its column comes back.
 
     Args:
-        columns: buffers of each: the place of each row's text among its texts (int32), where each text begins and the
-            last one ends (int64), and the texts. Or one buffer of numbers (float64), NaN where one is missing.
+        columns: buffers of each: the place of each row's text among its texts (int8, int16 or int32; below 0: the last
+            one), where each text begins and the last one ends (int64), and the texts. Or one buffer of numbers
+            (float64), NaN where one is missing.
         rows: their number.
         portable: without the processor's own instructions.
 
