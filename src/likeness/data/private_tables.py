@@ -25,7 +25,6 @@ _ROW_GROUP = 1 << 18
 _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
 _END = 10  # bytes at the end of a file of Arrow: the length of the footer, and ARROW1
-_SALT_AT_ONCE = 1 << 20
 _PIXELS = b"likeness.pixels"  # a key in the metadata of a private file
 _IMAGE = "__image__"  # the column that holds all pixels of a row
 _GROUP_BYTES = 1 << 24  # of images in a batch
@@ -36,7 +35,7 @@ def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] |
     """Write a private table atomically, with a random salt, padding and a folder for its owner only.
 
     DVC records hash and size of files in dvc.lock. The salt hides the rows from the hash. The padding to a power of two
-    leaves only the order of magnitude of their number in the size.
+    leaves only the order of magnitude of their number in the size. Nothing is compressed: that takes more time.
 
     Args:
         table: the rows.
@@ -47,16 +46,13 @@ def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] |
     write_private_chunks([table], path, lambda: manifest or {})
 
 
-def write_private_chunks(
-    chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[], Mapping[str, Any]], packed: bool = True
-) -> None:
+def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[], Mapping[str, Any]]) -> None:
     """Write a private table as :func:`write_private`, in chunks of the same types; memory holds a batch.
 
     Args:
         chunks: the rows.
         path: place of the file.
         manifest: makes the manifest after all rows are written.
-        packed: whether it is compressed. A table that is read many times is not.
     """
     make_private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -66,7 +62,7 @@ def write_private_chunks(
         schema = _file_schema(first)
         rows = max(1, min(_ROW_GROUP, _GROUP_BYTES // (len(_pixels(schema)) or 1)))
         count = 0
-        options = pa.ipc.IpcWriteOptions(compression="lz4" if packed else None, use_threads=False)
+        options = pa.ipc.IpcWriteOptions(use_threads=False)
         with temporary.open("wb") as file, pa.ipc.new_file(file, schema, options=options) as writer:
             temporary.chmod(0o600)
             for group in equal_chunks((_as_stored(chunk, schema) for chunk in chain([first], chunks)), rows):
@@ -113,17 +109,16 @@ def _pixels(schema: pa.Schema) -> list[str]:
 
 
 def _pad(path: Path) -> None:
-    """Put random bytes between the last batch and the footer, whose offsets point before them."""
+    """Put a salt, and zeros that take no room, between the last batch and the footer. Its offsets point before them."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(size - _END)
         end = size - _END - int.from_bytes(file.read(4), "little")
         file.seek(end)
         footer = file.read()
-        missing = max(_SMALLEST_FILE, 1 << (end + len(footer) + _SALT_BYTES - 1).bit_length()) - end - len(footer)
         file.seek(end)
-        while missing:
-            missing -= file.write(secret_bytes(min(missing, _SALT_AT_ONCE)))
+        file.write(secret_bytes(_SALT_BYTES))
+        file.seek(max(_SMALLEST_FILE, 1 << (size + _SALT_BYTES - 1).bit_length()) - len(footer))
         file.write(footer)
 
 

@@ -16,4 +16,4 @@ def main(project: Project) -> None:
         rows = encoded_rows(table, written[prefix][0], schema, ingested, threads())
         manifest = {**ingested, "encoding": encoding}
         encoded = row_set_file(project.paths.encoded, prefix)
-        write_private_chunks(rows, encoded, lambda manifest=manifest: manifest, packed=False)  # type: ignore[misc]
+        write_private_chunks(rows, encoded, lambda manifest=manifest: manifest)  # type: ignore[misc]
