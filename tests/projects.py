@@ -1,12 +1,15 @@
 """Projects to run: one finished for the session, and fresh clones of it."""
 
 import os
+import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
-from small_project import Clone, copy_project
+from small_project import ROOT, Clone, copy_project
 
 
 @pytest.fixture(scope="session")
@@ -60,3 +63,23 @@ def alone(tmp_path: Path, environment: Callable[[Path], dict[str, str]]) -> Clon
 def another(alone: Clone, finished: Clone, environment: Callable[[Path], dict[str, str]]) -> Clone:
     """The same, sharing the ledger of the finished project."""
     return Clone(alone.root, environment(alone.root))
+
+
+@pytest.fixture(scope="session")
+def built_module(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """A compiled module by its name, built from its source."""
+    folder = tmp_path_factory.mktemp("compiled")
+    build = [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", folder, "--build-temp", folder]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+
+    def load(name: str) -> Any:
+        built = next(iter(folder.rglob(f"{name.rpartition('.')[2]}*.so")), None)
+        if built is None:
+            pytest.skip("no compiler")
+        spec = spec_from_file_location(name, built)
+        assert spec is not None and spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module
+
+    return load

@@ -6,11 +6,9 @@ import itertools
 import json
 import math
 import re
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Callable
 from decimal import Decimal
-from importlib.util import module_from_spec, spec_from_file_location
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from small_project import ROOT
 from table_strategies import schemas_and_tables
 from toys import schema_with
 
@@ -206,19 +203,8 @@ def test_the_text_of_a_row_and_the_digests_of_a_table() -> None:
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """The compiled module, built from its source."""
-    folder = tmp_path_factory.mktemp("compiled")
-    build = [sys.executable, "setup.py", "-q", "build_ext", "--build-lib", folder, "--build-temp", folder]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
-    built = next(iter(folder.rglob("sha256_rows*.so")), None)
-    if built is None:
-        pytest.skip("no compiler")
-    spec = spec_from_file_location("likeness.data.source.sha256_rows", built)
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def compiled(built_module: Callable[[str], Any]) -> Any:
+    return built_module("likeness.data.source.sha256_rows")
 
 
 @pytest.mark.process
@@ -227,11 +213,15 @@ def test_compiled_hashes_are_those_of_python(compiled: Any, columns: list[list[b
     rows = data.draw(st.integers(0, 9))
     places = [data.draw(st.lists(st.integers(0, len(texts) - 1), min_size=rows, max_size=rows)) for texts in columns]
     arrays = [pa.array(texts, pa.large_binary()).buffers()[1:] for texts in columns]
-    parts = [(np.array(at, np.int32), ends, text or b"") for at, (ends, text) in zip(places, arrays, strict=True)]
+    kind = data.draw(st.sampled_from([np.int8, np.int16, np.int32]))
+    parts = [(np.array(at, kind), ends, text or b"") for at, (ends, text) in zip(places, arrays, strict=True)]
     joined = [b"".join(texts[at[row]] for texts, at in zip(columns, places, strict=True)) for row in range(rows)]
     for portable in (False, True):
         assert compiled.hash_rows(parts, rows, portable) == b"".join(hashlib.sha256(text).digest() for text in joined)
     if rows and parts:
+        last = (np.array([-1] * rows, kind), *parts[0][1:])
+        ends = (np.array([len(columns[0]) - 1] * rows, kind), *parts[0][1:])
+        assert compiled.hash_rows([last, *parts[1:]], rows) == compiled.hash_rows([ends, *parts[1:]], rows)
         for wrong in ((np.array([len(columns[0])] * rows, np.int32), *parts[0][1:]), (parts[0][0][1:], *parts[0][1:])):
             with pytest.raises(ValueError, match="does not have"):
                 compiled.hash_rows([wrong, *parts[1:]], rows)

@@ -3,9 +3,10 @@
 The dense path, on which the guarantee rests: exact, clipped, and no farther apart than stated on neighboring tables.
 """
 
+import math
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +20,7 @@ from toy_maps import Products, Trigonometric
 
 from likeness.core.bounds import Part
 from likeness.core.errors import ReleaseError
+from likeness.features import cells as features_cells
 from likeness.features.base import CellMap, FeatureMap
 from likeness.features.cells import Cells, CodedRows
 from likeness.features.column_marginals import ColumnMarginals, Constant
@@ -28,6 +30,7 @@ from likeness.methods.marginals.pair_products import PairProducts
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, EachPerson, EachRecord, PositionPairs, Records
+from likeness.release.sums import counts
 from likeness.release.sums.clipping import BLOCK, to_lattice
 from likeness.release.sums.lattice_sum import block_rows, lattice_sum
 from likeness.testing.maps import check_neighbors, distance_squared
@@ -112,6 +115,46 @@ def test_bins_are_those_of_a_search(edges: Sequence[float]) -> None:
     values = np.concatenate([at, np.nextafter(at, -1), np.nextafter(at, 2), [-1, 2, np.inf, -np.inf, -1e-20]])
     places = Cells(0, len(edges) + 1, tuple(edges)).cell_indices(values[:, None])
     assert np.array_equal(places, np.searchsorted(edges, values, side="right"))
+
+
+@pytest.mark.process
+@given(data=st.data())
+def test_counts_and_cells_are_the_same_compiled_or_not(built_module: Callable[[str], Any], data: st.DataObject) -> None:
+    """Of tables with columns in common, of any number of columns, and of rows of groups that the query lacks."""
+    module = built_module("likeness.features.cell_counts")
+    sizes = data.draw(st.lists(st.integers(1, 40), min_size=1, max_size=6))
+    columns = [Cells(place, size, tuple(np.arange(1, size) / size)) for place, size in enumerate(sizes)]
+    tables = data.draw(st.lists(st.lists(st.sampled_from(columns), max_size=3), min_size=1, max_size=12))
+    rows, groups = data.draw(st.integers(0, 50)), data.draw(st.integers(1, 3))
+    generator = np.random.default_rng(data.draw(st.integers(0, 99)))
+    cells = [generator.integers(0, size, rows) for size in sizes]
+    x = np.stack([at / size for at, size in zip(cells, sizes, strict=True)], axis=1).reshape(rows, len(sizes))
+    records = [Records(x, generator.integers(-1, groups + 1, rows))]
+    query, found = Query("q", "auxiliary", Constant(), num_groups=groups), []
+    for made_by in (module, None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(counts, "compiled", made_by and made_by.count_cells)
+            patch.setattr(features_cells, "find_cells", made_by and made_by.find_cells)
+            found.append(counts.count_tables(query, tables, range(1, len(tables) + 1), records))
+    expected = [np.zeros((groups, math.prod(column.size for column in table)), np.int64) for table in tables]
+    for row in np.flatnonzero((records[0].labels >= 0) & (records[0].labels < groups)):
+        for step, (table, total) in enumerate(zip(tables, expected, strict=True), 1):
+            shape, at = [column.size for column in table], [cells[column.start][row] for column in table]
+            total[records[0].labels[row], np.ravel_multi_index(at, shape) if table else 0] += step
+    for every in found:
+        assert all(np.array_equal(one, other) for one, other in zip(every, expected, strict=True))
+    edges, values = np.append(np.sort(generator.random(9)), np.nan), np.append(generator.random(20) * 3 - 1, np.nan)
+    firsts = np.searchsorted(edges[:-1], np.arange(4096) / 4096, side="right")
+    cells_of_values = np.frombuffer(module.find_cells(values, edges, firsts), np.uint16)
+    assert cells_of_values[:-1].tolist() == np.searchsorted(edges[:-1], values[:-1], side="right").tolist()
+    for wrong in ((values, edges[:-1], firsts), (values, edges, firsts[1:]), (values, edges, firsts - 11)):
+        with pytest.raises(ValueError, match="begins at one"):
+            module.find_cells(*wrong)
+    outside = np.array([2], np.uint16), np.zeros(4, np.int64)
+    short = outside[0][1:]
+    for places, shape in ((outside[:1], (2,)), (outside[:1], (4, 1)), ((outside[0], short), (2, 2)), ((), ())):
+        with pytest.raises(ValueError, match="in no cell"):
+            module.count_cells(places, shape, outside[1])
 
 
 def test_a_cell_outside_its_column_is_refused() -> None:
