@@ -326,7 +326,7 @@ def test_a_private_file_does_not_tell_how_its_rows_came(
 
 def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it is written in several pieces. A false alarm: 2 equal blocks of 512 bits, below 1e-100."""
-    monkeypatch.setattr(tables, "_SALT_AT_ONCE", 1000)
+    monkeypatch.setattr(tables, "_PADDING_AT_ONCE", 1000)
     found = set()
     for name in "ab":
         path = tmp_path / f"private/{name}.arrow"

@@ -18,13 +18,14 @@ import pyarrow as pa
 from likeness.core.artifacts import MemoryPath
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
-from likeness.core.rng import public, secret_bytes
+from likeness.core.rng import padding_bytes, public, secret_bytes
 from likeness.data.table_columns import PIXEL, equal_chunks, leading_pixels, matrix, with_pixels
 
 _ROW_GROUP = 1 << 18
 _SMALLEST_FILE = 1 << 16
 _SALT_BYTES = 32
 _END = 10  # bytes at the end of a file of Arrow: the length of the footer, and ARROW1
+_PADDING_AT_ONCE = 1 << 20
 _PIXELS = b"likeness.pixels"  # a key in the metadata of a private file
 _IMAGE = "__image__"  # the column that holds all pixels of a row
 _GROUP_BYTES = 1 << 24  # of images in a batch
@@ -109,7 +110,7 @@ def _pixels(schema: pa.Schema) -> list[str]:
 
 
 def _pad(path: Path) -> None:
-    """Put a salt, and zeros that take no room, between the last batch and the footer. Its offsets point before them."""
+    """Put a salt and random bytes between the last batch and the footer, whose offsets point before them."""
     with path.open("r+b") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(size - _END)
@@ -117,8 +118,10 @@ def _pad(path: Path) -> None:
         file.seek(end)
         footer = file.read()
         file.seek(end)
-        file.write(secret_bytes(_SALT_BYTES))
-        file.seek(max(_SMALLEST_FILE, 1 << (size + _SALT_BYTES - 1).bit_length()) - len(footer))
+        missing = max(_SMALLEST_FILE, 1 << (size + _SALT_BYTES - 1).bit_length()) - size
+        missing -= file.write(secret_bytes(_SALT_BYTES))
+        while missing:
+            missing -= file.write(padding_bytes(min(missing, _PADDING_AT_ONCE)))
         file.write(footer)
 
 
