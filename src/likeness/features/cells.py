@@ -25,11 +25,11 @@ Place = tuple[int, int, bool]
 class Columns(Mapping[Place, Any]):
     """Columns that are made when they are asked for, once."""
 
-    def __init__(self, makers: Mapping[Place, Callable[[], NDArray[Any]]]) -> None:
+    def __init__(self, makers: Mapping[Place, Callable[[], Any]]) -> None:
         """Take what makes each column."""
-        self._makers, self._made = makers, dict[Place, NDArray[Any]]()
+        self._makers, self._made = makers, dict[Place, Any]()
 
-    def __getitem__(self, key: Place) -> NDArray[Any]:
+    def __getitem__(self, key: Place) -> Any:
         if key not in self._made:
             self._made[key] = self._makers[key]()
         return self._made[key]
@@ -146,19 +146,20 @@ class Cells:
 
     def small_indices(self, x: Inputs) -> NDArray[np.integer[Any]]:
         """The same in whole numbers of some size. Cells of a list of values are found once."""
-        if self.edges is not None:
-            column: Any = x.columns.get((self.start, 0, self.missing)) if isinstance(x, CodedRows) else None
-            if not isinstance(column, tuple):
-                return self._cells_of(*number_of(x, self.start, self.missing))
+        key = self.start, 0 if self.edges is not None else self.size, self.missing
+        column: Any = x.columns.get(key) if isinstance(x, CodedRows) else None
+        if self.edges is None:
+            column = x[:, self.start : self.start + self.size].argmax(axis=1) if column is None else column
+        elif not isinstance(column, tuple):
+            column = self._cells_of(*number_of(x, self.start, self.missing))
+        else:
             codes, units = column
             known, cells = vars(self).get("_listed", (None, None))
             if known is not units:
                 cells = self._cells_of(units, np.isnan(units))
                 vars(self)["_listed"] = units, cells
-            return cells.take(codes)  # type: ignore[no-any-return]
-        if isinstance(x, CodedRows) and (self.start, self.size, False) in x.columns:
-            return x.columns[self.start, self.size, False]  # type: ignore[no-any-return]
-        return x[:, self.start : self.start + self.size].argmax(axis=1)  # type: ignore[no-any-return]
+            column = cells.take(codes)
+        return column  # type: ignore[no-any-return]
 
     def _cells_of(self, values: Floats, missing: NDArray[np.bool_] | None) -> NDArray[np.integer[Any]]:
         cells = self._bins(values)

@@ -105,18 +105,20 @@ def typed_column(
     which place of a list it stands, which nothing keeps. So no row changes another one, wherever chunks end.
     """
     kind, column = column.type, replace(column, other=None) if exact and not column.open else column
-    if kind.numeric_source and isinstance(values.dtype, np.dtype) and values.dtype.str[1:] in _PLAIN:
+    is_plain = kind.numeric_source and isinstance(values.dtype, np.dtype) and values.dtype.str[1:] in _PLAIN
+    codes = np.zeros(0, np.int64)
+    if is_plain:
         # Numbers need no detour over text, which gives the same value and takes ten times as long. (+ 0.0: text knows
         # no negative zero.)
         numbers, texts = values.to_numpy("float64") + 0.0, pd.Series(dtype=TEXT)
-        codes, missing = None, np.isnan(numbers)
+        missing = np.isnan(numbers)
     else:
         codes, cells = _distinct_cells(values)
         texts = texts_of(pd.Series(cells))
         missing = (texts.isna() | texts.isin(["", *column.missing_values])).to_numpy()
         numbers = np.zeros(len(texts)) if column.open else kind.read(texts.mask(missing), column, decimal)
     missing = missing | kind.means_missing(texts, numbers, column, decimal)
-    if not column.nullable and (missing.any() or (codes is not None and (codes < 0).any())):
+    if not column.nullable and (missing.any() or (codes < 0).any()):
         raise refusal("missing", column, file)
     if column.open:
         cells = texts.mask(_invalid_texts(texts), str(column.other)).mask(missing).astype(TEXT)
@@ -126,7 +128,7 @@ def typed_column(
     numbers = np.where(missing, np.nan, numbers)
     if not kind.is_categorical:
         numbers = _clip_numbers(numbers, column, file, exact)
-    if codes is None:
+    if is_plain:
         return pd.Series(column.to_typed(numbers).array, values.index)
     cells = column.to_typed(np.append(numbers, np.nan) if column.nullable else numbers).array
     return pd.Series(cells.take(codes), values.index)  # a missing cell has the last place

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -170,6 +170,6 @@ def _names(is_test: NDArray[np.bool_]) -> Parts:
     return _NAMES[is_test.astype(np.int8)]
 
 
-def as_categories(parts: Parts) -> pd.Categorical:
+def as_categories(parts: Parts) -> Any:
     """The same as categories, which take a byte a row."""
-    return pd.Categorical.from_codes((parts != "train").astype(np.int8), ["train", "test"])
+    return pd.Categorical.from_codes(np.array(parts != "train", np.int8), pd.Index(["train", "test"]))
