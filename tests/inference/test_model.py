@@ -41,7 +41,7 @@ from likeness.methods.marginals.method import Marginals
 from likeness.methods.replicates import _Source, redrawn, replicates
 from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.synthetic_table import typed_rows
+from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.release.released import Released, to_bytes
 from likeness.report.released_numbers import print_numbers
 from likeness.synthesizer.published import SAVED
@@ -62,8 +62,10 @@ def test_shares_are_those_of_drawn_rows(names: tuple[str, ...]) -> None:
     shares = fitted().marginal(names)
     ages = fitted().marginal("age").index
     ends = [-1, *(int(label.split("..")[-1]) for label in ages)]
-    rows = typed_rows(fitted().saved, SCHEMA, 20_000, 0, {}).assign(
-        age=lambda frame: pd.cut(frame.age, ends, labels=ages)
+    rows = (
+        DrawnRows(fitted().saved, SCHEMA)
+        .draw_where(20_000, 0, {})
+        .assign(age=lambda frame: pd.cut(frame.age, ends, labels=ages))
     )
     drawn = rows.groupby(list(names), observed=False).size() / len(rows)
     assert list(shares.index.names) == list(names) and shares.sum() == pytest.approx(1)
@@ -122,7 +124,7 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
         redrawn(without_noise(one), saved.network, counts, random) for name, one in released.items() if name != "steps"
     ]
     answers = Answers(measurements(SCHEMA, again))
-    rows = typed_rows(saved, SCHEMA, 20_000, 0, {})
+    rows = DrawnRows(saved, SCHEMA).draw_where(20_000, 0, {})
     for name, by in (("c", "y"), ("d", "c")):
         shares = answers.frame(Question((name,), (by,))).estimate.drop(index=np.nan, level=name, errors="ignore")
         drawn = pd.crosstab(rows[name].cat.add_categories("-").fillna("-"), rows[by], normalize="columns")

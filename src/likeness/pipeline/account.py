@@ -13,7 +13,6 @@ from likeness.core.format import COUNTED, FORMAT
 from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import read_json
 from likeness.data.schema.rule import Rule
-from likeness.data.schema.schema import Schema
 from likeness.inference.relations import summary
 from likeness.ledger.budget import Budget
 from likeness.ledger.ledger import Ledger
@@ -21,7 +20,6 @@ from likeness.methods.base import Method
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import sample_request
 from likeness.pipeline.written_tables import check_synthetic
 from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
@@ -29,12 +27,11 @@ from likeness.privacy.receipt import Receipt
 from likeness.release.released import Released, check_against, load_released
 
 if TYPE_CHECKING:
-    from likeness.methods.saved_generator import SavedGenerator
+    pass
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
 
-_NO_TABLE: dict[str, Any] = {"rows": None, "seed": None, "where": {}}
 SOFTWARE = ("autodp", "opendp", "numpy")
 """Libraries whose versions the account names. The generator names what trained it."""
 _OF_A_QUERY = (
@@ -58,14 +55,11 @@ def account(project: Project) -> dict[str, Any]:
             trained on others; or the total exceeds the target.
         ArtifactError: the synthetic table is missing or not of this generator.
     """
-    plan, ledger = project.written_plan, project.ledger
-    released = {path: load_released(path) for path in project.paths.released_files}
-    commits, ledger_id = ledger.commits(), ledger.id
-    for path, release in released.items():
-        check_against(commits, path, release.receipt, ledger_id)
-    check_run(project, plan, released)
-    generators = project.model.load_generators(project.paths.generator)
-    return account_of(project, plan, project.schema, list(released.values()), generators, project.frames is None)
+    ledger = project.ledger
+    commits = ledger.commits()
+    for path in project.paths.released_files:
+        check_against(commits, path, load_released(path).receipt, ledger.id)
+    return _account_of(project)
 
 
 def account_elsewhere(project: Project) -> dict[str, Any]:
@@ -77,16 +71,14 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
         ReleaseError: settings, releases, generator, table and account do not belong together.
         ArtifactError: one of them is missing.
     """
-    plan, population, cap = project.written_plan, project.params.privacy.population, project.params.ledger.cap
-    released = {path: load_released(path) for path in project.paths.released_files}
-    check_run(project, plan, released)
-    releases, account = list(released.values()), read_json(project.paths.privacy)
-    digests = {release.receipt.key: sha256_bytes(path.read_bytes()) for path, release in released.items()}
-    unknown = Budget(population, plan.adjacency, cap.epsilon, cap.delta, 0.0, 0)
-    generators = project.model.load_generators(project.paths.generator)
-    again = account_of(project, plan, project.schema, releases, generators, True, LedgerState("", unknown, digests))
+    params, account = project.params, read_json(project.paths.privacy)
+    population, adjacency, cap = params.privacy.population, project.written_plan.adjacency, params.ledger.cap
+    releases = {path: load_released(path).receipt for path in project.paths.released_files}
+    digests = {receipt.key: sha256_bytes(path.read_bytes()) for path, receipt in releases.items()}
+    unknown = Budget(population, adjacency, cap.epsilon, cap.delta, 0.0, 0)
+    again = _account_of(project, LedgerState("", unknown, digests))
     quoted = {key: account.get(key) for key in ("ledger", "software")}
-    ids = {release.receipt.ledger_id for release in releases}
+    ids = {receipt.ledger_id for receipt in releases.values()}
     if account != {**again, **quoted} or ids != {dict(quoted["ledger"] or {}).get("id")}:
         raise ReleaseError(
             f"{project.paths.privacy} is about other files than those here. The account of these is made where the "
@@ -95,42 +87,29 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     return account
 
 
-def account_of(
-    project: Project,
-    plan: Plan,
-    schema: Schema,
-    released: Sequence[Released],
-    generators: "Sequence[SavedGenerator]",
-    with_table: bool = False,
-    ledger: "LedgerState | None" = None,
-) -> dict[str, Any]:
-    """The account of releases that the ledger knows.
+def _account_of(project: Project, ledger: "LedgerState | None" = None) -> dict[str, Any]:
+    """The account of the releases, the generators and, unless a caller holds the rows, the synthetic table.
 
-    Args:
-        project: with settings and ledger.
-        plan: of the releases.
-        schema: of a table, or of a row a person, with released categories.
-        released: all of them, in order.
-        generators: of each row set, fitted to them.
-        with_table: the account is about the synthetic table of the project, too.
-        ledger: what a ledger says; None: that of the project.
+    ``ledger`` is what one says elsewhere; None: that of the project is asked.
 
     Raises:
-        ReleaseError: the total exceeds the target.
-        ArtifactError: the synthetic table is missing or not of this generator.
+        ReleaseError: as :func:`account`.
+        ArtifactError: as :func:`account`.
     """
-    params, row_sets = project.params, project.row_sets_of(schema)
-    request = sample_request(project.sample) if with_table else _NO_TABLE
+    params, row_sets, plan = project.params, project.row_sets, project.written_plan
+    files = {path: load_released(path) for path in project.paths.released_files}
+    check_run(project, plan, files)
+    released, generators = list(files.values()), project.model.load_generators(project.paths.generator)
     run = AccountedRun(
         params,
         plan,
         released,
         compose_costs(params, [release.receipt for release in released]),
         ledger or LedgerState.read(project.ledger, params.privacy.population),
-        request,
-        check_synthetic(project, request) if with_table else {},
+        project.table_request,
+        check_synthetic(project) if project.frames is None else {},
         notes(project.method, row_sets, auxiliary_of(released)),
-        schema.rules,
+        project.schema.rules,
         summary(row_sets, released, generators),
     )
     return {**run.to_json(), "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__}}

@@ -2,23 +2,19 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from likeness.config.params import AUTO, FileFormat, Params, Sample
+from likeness.config.params import AUTO, FileFormat, Sample
 from likeness.core.extras import pa, pd, pq
-from likeness.core.paths import Outputs
 from likeness.data.schema.column import Column
 from likeness.data.schema.schema import Schema
-from likeness.pipeline.where import allowed_values, conditions_by_name
+from likeness.pipeline.where import conditions_by_name
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
 
     from likeness.methods.base import Context
-    from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
 
 _PLAIN = FileFormat()
@@ -48,13 +44,6 @@ def row_request(sample: Sample, context: "Context", auxiliary: "Mapping[str, Rel
     return Request(rows, sample.seed, sample.where)
 
 
-def typed_rows(saved: "SavedGenerator", schema: Schema, rows: int, seed: int, where: Mapping[str, Any]) -> "DataFrame":
-    """Rows of a generator as a typed table."""
-    from likeness.pipeline.drawn_rows import DrawnRows
-
-    return DrawnRows(saved, schema).draw_where(rows, seed, allowed_values(where, schema))
-
-
 def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     """A synthetic table as typed rows, from its Parquet file.
 
@@ -64,53 +53,6 @@ def read_synthetic(path: Path, schema: Schema) -> "DataFrame":
     from likeness.data.encoding.dtypes import typed_again
 
     return typed_again(pd.read_parquet(path), schema)
-
-
-class WrittenTables(Protocol):
-    """The part of a data model that describes its tables on disk."""
-
-    @property
-    def tables(self) -> Mapping[str, Schema]:
-        """Their schemas, by name."""
-        ...
-
-    def plain_bytes(self, table: "DataFrame", name: str, layout: FileFormat) -> bytes:
-        """A table in its form without Parquet."""
-        ...
-
-
-@dataclass(frozen=True)
-class SyntheticTables:
-    """The synthetic tables of a project on disk.
-
-    Attributes:
-        root: the folder of the project.
-        model: the data model.
-        params: the settings.
-    """
-
-    root: Path
-    model: WrittenTables
-    params: Params
-
-    @cached_property
-    def typed_tables(self) -> "dict[str, DataFrame]":
-        """Typed rows of their Parquet files, by name.
-
-        Raises:
-            DataError: a value is none of its column.
-        """
-        paths = {name: self.root / Outputs.project_path(f"{name}.parquet") for name in self.model.tables}
-        return {name: read_synthetic(paths[name], schema) for name, schema in self.model.tables.items()}
-
-    @property
-    def plain(self) -> dict[str, bytes]:
-        """The rows of their Parquet files in the form without Parquet, by name."""
-        from likeness.data.encoding.dtypes import to_dtypes
-
-        layout, model = self.params.ingest.format, self.model
-        tables = {name: to_dtypes(self.typed_tables[name], schema) for name, schema in model.tables.items()}
-        return {name: model.plain_bytes(table, name, layout) for name, table in tables.items()}
 
 
 def csv_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -> bytes:

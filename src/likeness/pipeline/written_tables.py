@@ -11,7 +11,7 @@ from likeness.core.files import whole_file
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes, sample_request
+from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,24 +30,19 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
         with whole_file(_plain(project, name)) as part:
             part.write_bytes(project.model.plain_bytes(table, name, project.params.ingest.format))
         with whole_file(path) as part:
-            part.write_bytes(parquet_bytes(table, _origin(project, name), sample_request(project.sample)))
+            part.write_bytes(parquet_bytes(table, _origin(project, name), project.table_request))
 
 
-def check_synthetic(project: Project, request: Mapping[str, Any]) -> dict[str, str]:
+def check_synthetic(project: Project) -> dict[str, str]:
     """SHA-256 of the files of generators and tables, by their names in the project.
-
-    Args:
-        project: the project.
-        request: for the table, as JSON.
 
     Raises:
         ArtifactError: a table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
     for name in project.model.tables:
-        _check_lineage(project, name, request)
-
-    for name, content in project.synthetic.plain.items():
+        _check_lineage(project, name)
+    for name, content in project.plain_tables.items():
         if content != _plain(project, name).read_bytes():
             path = project.output(f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
@@ -55,7 +50,7 @@ def check_synthetic(project: Project, request: Mapping[str, Any]) -> dict[str, s
     return {str(file): _digest(project.paths.root / file) for file in files}
 
 
-def _check_lineage(project: Project, table: str, request: Mapping[str, Any]) -> None:
+def _check_lineage(project: Project, table: str) -> None:
     path = project.output(f"{table}.parquet")
     try:
         metadata: dict[bytes, bytes] = pq.read_schema(path).metadata or {}
@@ -64,7 +59,7 @@ def _check_lineage(project: Project, table: str, request: Mapping[str, Any]) -> 
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: likeness run") from None
     lineage: dict[str, Any] = json.loads(metadata.get(LINEAGE, b"{}"))
-    if lineage.get("sample") != request:
+    if lineage.get("sample") != project.table_request:
         raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: likeness run")
     digests = _origin(project, table)
     for name, digest in digests.items():

@@ -26,9 +26,7 @@ def main(project: Project) -> None:
             write_without_rows(project.root, params.privacy.population)
         else:
             halved = not params.ingest.split.holds_out
-            project.model.evaluate(
-                project.written_schema, project.synthetic.typed_tables, params.evaluate, paths, halved
-            )
+            project.model.evaluate(project.written_schema, project.synthetic_tables, params.evaluate, paths, halved)
             write_internal(project.root, params.privacy.population)
     except DataError:
         if params.privacy.series == NONE:

@@ -15,6 +15,6 @@ def main(project: Project) -> None:
 
 def _table(project: Project) -> dict[str, Any]:
     """The part about the tables, from public files alone."""
-    tables, released = project.synthetic.typed_tables, [load_released(path) for path in project.paths.released_files]
+    tables, released = project.synthetic_tables, [load_released(path) for path in project.paths.released_files]
     most = None if project.params.sample.where else MOST_COMPARED
     return project.model.section(released, project.params.privacy.num_records, tables, most)
