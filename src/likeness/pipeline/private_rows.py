@@ -77,14 +77,9 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
         raise ArtifactError(f"{path} was written with the key of another ledger. Run: dvc repro --force ingest")
     check_number(params, manifest["num_records"])
     unit = None if manifest.get("unit") is None else PrivacyUnit.from_dict(manifest["unit"])
-    return dataset_from(manifest, params.ledger.attempt, manifest.get("encoding", ""), unit), manifest
-
-
-def dataset_from(manifest: Mapping[str, Any], attempt: str, encoding: str, unit: PrivacyUnit | None) -> Dataset:
-    """Tell whose rows a manifest is about, in an attempt, under an encoding, for a unit of privacy."""
+    rows = manifest["identity"], manifest["digest"], params.ledger.attempt, manifest.get("encoding", ""), unit
     night = {key: manifest.get(key, "") for key in ("group", "first_nights")}
-    rows = manifest["identity"], manifest["digest"], attempt, encoding, unit, tuple(manifest["rows_digests"])
-    return Dataset(*rows, **night)
+    return Dataset(*rows, tuple(manifest["rows_digests"]), **night), manifest
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ def main(project: Project) -> None:
     if project.frames is None:  # this may be another machine than that of the plan, which asked, too
         project.method.check_device(compute.device)
     generators, curves = fit_all(project.method, project.row_sets, released, compute)
-    for rows, saved in zip(project.row_sets, generators, strict=True):
-        saved.save(project.output(rows.generator))
+    for folder, saved in zip(project.generator_folders, generators, strict=True):
+        saved.save(folder)
     names = ["loss"] if len(curves) == 1 else [f"loss_{table}" for table in project.outputs.tables]
     lines = [",".join(["iteration", *names])]
     for index, curve in enumerate(curves):  # one column each, empty where another is trained

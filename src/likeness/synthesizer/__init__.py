@@ -22,7 +22,6 @@ from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.synthesizer.estimates import Estimates
 from likeness.synthesizer.files import bundle, load, save
-from likeness.synthesizer.parameters import schema_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -101,7 +100,7 @@ class Synthesizer(Estimates):
         Raises:
             ParamsError, SchemaError, PlanError: a parameter is wrong, or the release would be impossible.
         """
-        project = Project(Path(), self.params(), schema_of(self))
+        project = Project(Path(), self.params(), self.public_schema)
         return Report((), (), forecast(project, check_whole_number("rows", rows, least=1)))
 
     def _keep(self, fitted: "Fitted") -> "Synthesizer":

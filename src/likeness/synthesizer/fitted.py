@@ -28,7 +28,7 @@ from likeness.release.released import Released, load_released
 from likeness.report.files import read_losses
 from likeness.report.statement import statement
 from likeness.stages import STAGES
-from likeness.synthesizer.parameters import project_of, refuse_faults, schema_of
+from likeness.synthesizer.parameters import project_of, refuse_faults
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -184,7 +184,7 @@ def fit(synthesizer: "Synthesizer", frames: Any, person: str | None) -> Fitted:
     named = frames if isinstance(frames, Mapping) else {"": frames}
     given_tables = {name: pandas_frame(frame) for name, frame in named.items()}
     refuse_faults(synthesizer, given_tables.get("", (None,))[0])
-    model = model_of(schema_of(synthesizer))
+    model = model_of(synthesizer.public_schema)
     tables = model.frames_by_table(given_tables, person)
     artifacts, stages = Artifacts(), {stage.name: stage for stage in STAGES}
     project = project_of(synthesizer, model.schema, {name: table for name, (table, _) in tables.items()}, artifacts)

@@ -130,6 +130,17 @@ class Parameters(Estimator):
     threads: int = Train.threads
     precision: str = Train.precision
 
+    @property
+    def public_schema(self) -> PublicSchema:
+        """The schema as an object; :func:`refuse_faults` made sure that there is one."""
+        schema = self.schema
+        assert schema is not None
+        if isinstance(schema, SchemaDraft):
+            return schema.complete()
+        if isinstance(schema, Mapping):
+            return Schema.from_dict(schema, "schema")
+        return Schema.load(schema) if isinstance(schema, str | Path) else schema
+
     def params(self) -> Params:
         """The parameters as the stages have them, checked by their rules.
 
@@ -223,17 +234,6 @@ def project_of(
         return project
     cap = replace(params.ledger.cap, epsilon=budget.cap_epsilon, delta=budget.cap_delta)
     return replace(project, params=replace(params, ledger=replace(params.ledger, cap=cap)))
-
-
-def schema_of(parameters: Parameters) -> PublicSchema:
-    """The checked schema; :func:`refuse_faults` made sure that there is one."""
-    schema = parameters.schema
-    assert schema is not None
-    if isinstance(schema, SchemaDraft):
-        return schema.complete()
-    if isinstance(schema, Mapping):
-        return Schema.from_dict(schema, "schema")
-    return Schema.load(schema) if isinstance(schema, str | Path) else schema
 
 
 def from_plain(params: Mapping[str, Any]) -> dict[str, Any]:

@@ -277,11 +277,6 @@ class DataModel(ABC):
 
         return [SavedGenerator.load(folder / name) for name in self.outputs.inner_folders]
 
-    def save(self, generators: "Sequence[SavedGenerator]", folder: Path) -> None:
-        """Write the generators, so that :meth:`load_generators` reads them back."""
-        for inner, generator in zip(self.outputs.inner_folders, generators, strict=True):
-            generator.save(folder / inner)
-
     @abstractmethod
     def frames_by_table(self, sources: Mapping[str, Frame], person: str | None) -> dict[str, Frame]:
         """The frames of a Python caller by the name of their table.
