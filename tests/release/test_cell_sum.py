@@ -104,6 +104,18 @@ def test_columns_give_the_sum_of_dense_rows(feature: Any, contributions: EachRec
     assert np.array_equal(lattice_sum(query, chunks), lattice_sum(query, [rows]))
 
 
+def test_rows_of_a_person_share_its_steps_and_lists_of_values_give_their_cells() -> None:
+    cells = Cells(0, 3, (0.25, 0.5))
+    for units in (np.array([0.1, 0.3, 0.9]), np.array([0.9, 0.1, 0.3])):
+        rows = CodedRows({(0, 0, False): (np.array([0, 0, 1, 2], np.int8), units)}, 4, lambda: np.zeros((4, 1)))
+        records = Records(rows, np.zeros(4, np.int64), np.array([0, 1, 1, 1]))
+        query = Query("q", "privatize", ColumnMarginals((cells,)), contributions=EachPerson())
+        step, (total,) = query.bounded_parts[0].steps(query.lattice_bits), lattice_sum(query, [records])
+        expected = np.zeros(3, np.int64)
+        np.add.at(expected, np.searchsorted([0.25, 0.5], units)[[0, 0, 1, 2]], [step, *[step // 3] * 3])
+        assert total.tolist() == expected.tolist()
+
+
 SIDE_BY_SIDE = sorted({*np.linspace(0, 1, 9)[1:-1].tolist(), *(0.3 + np.arange(500) * 1e-8).tolist()})
 
 
