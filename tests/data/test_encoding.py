@@ -219,6 +219,8 @@ def test_a_code_outside_its_block_is_refused(code: int) -> None:
         encoder.expand(codes.assign(color=np.int32(code)))
     with pytest.raises(DataError, match="column 'sick' holds a code"):
         encoder.labels(codes.assign(sick=np.int32(code)))
+    with pytest.raises(DataError, match="column 'gain' holds a code that is none of its 101 places"):
+        encoder.expand(encoder.encode(tiny_table(), compact=True).assign(gain=np.int32(99 * code)))
 
 
 def test_generated_vectors_that_cannot_be_decoded_are_refused() -> None:
