@@ -47,7 +47,7 @@ def parse_yaml(text: str, where: object, error: type[LikenessError], loader: typ
         LikenessError: it is not YAML.
     """
     try:
-        return copy.deepcopy(_parse_once(text, loader))
+        return copy.deepcopy(_parse_once(text, loader))  # type: ignore[arg-type] # a class has a hash
     except RecursionError:
         raise error(f"{where}: nests lists or mappings too deep. Write it flat.") from None
     except (yaml.YAMLError, ValueError) as fault:  # a ValueError: a date that does not exist
