@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from likeness.config.params import NONE, Evaluate, Params
-from likeness.config.typed import require
 from likeness.core.errors import LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths
+from likeness.core.typed import require
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.datasets.model import DataModel, Dtypes, Frame, Tables, Where

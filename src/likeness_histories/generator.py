@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.config.typed import require
 from likeness.core import rng
 from likeness.core.errors import ParamsError
+from likeness.core.typed import require
 from likeness.data.encoding.dtypes import to_dtypes
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.allowed import Allowed

@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 
 from evidence.pages import Results, commit, markdown, on_page
 from likeness.config.explain import defaults
-from likeness.config.typed import build
 from likeness.core.bounds import Part, PrivacyUnit
+from likeness.core.typed import build
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, FeatureMap

@@ -24,9 +24,9 @@ from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.load import load_params
 from likeness.config.params import Params, Split
-from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
+from likeness.core.typed import build
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from table_strategies import column_values, schemas, tables
 
-from likeness.config.typed import build
 from likeness.core.errors import LikenessError, SchemaError
 from likeness.core.hashing import json_value
+from likeness.core.typed import build
 from likeness.data.encoding.bins import Grid, grid_of
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Block, Layout

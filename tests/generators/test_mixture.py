@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load_file, save_file
 
-from likeness.config.typed import build
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.hashing import json_value, sha256_bytes
+from likeness.core.typed import build
 from likeness.data.encoding.layout import Block, Condition, Layout
 from likeness.features.cells import Cells
 from likeness.generators.base import SPEC_DIGEST, systematic

@@ -14,8 +14,8 @@ from verdicts import verify
 from likeness import Synthesizer
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Wrong
-from likeness.config.typed import build
 from likeness.core.errors import ParamsError, PlanError, ReleaseError
+from likeness.core.typed import build
 from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger

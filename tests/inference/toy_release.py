@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from toys import ADD, plan_with, schema_with
 
-from likeness.config.typed import build
+from likeness.core.typed import build
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.inference.measurements import Measurements, measurements

@@ -15,8 +15,8 @@ import pytest
 from toys import schema_with
 
 from likeness import Synthesizer
-from likeness.config.typed import build
 from likeness.core.errors import LikenessError, ParamsError, PlanError, ReleaseError
+from likeness.core.typed import build
 from likeness.data.encoding.bins import unit_of
 from likeness.features.base import FeatureMap
 from likeness.features.cells import Cells

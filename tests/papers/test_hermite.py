@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from likeness.config.typed import build
 from likeness.core.errors import PlanError, ReleaseError
+from likeness.core.typed import build
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.schema import Schema
 from likeness.methods import METHODS

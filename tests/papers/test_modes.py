@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.config.explain import defaults
-from likeness.config.typed import build
 from likeness.core.errors import LikenessError, PlanError, ReleaseError
 from likeness.core.hashing import json_value
+from likeness.core.typed import build
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likeness.config.typed import build, setting
 from likeness.core.bounds import Part
+from likeness.core.typed import build, setting
 from likeness.data.encoding.layout import NONE, Conditions, Layout
 from likeness.features.base import Map
 from likeness.generators.base import Compute, Generator, Trained, environment

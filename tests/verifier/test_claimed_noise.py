@@ -15,7 +15,7 @@ import pytest
 from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.bundle.verdict import Untestable, Wrong
-from likeness.config.typed import build
+from likeness.core.typed import build
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.release.door import Door

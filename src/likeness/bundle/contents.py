@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from likeness.config.params import Params
-from likeness.config.typed import build
 from likeness.core.errors import ParamsError
 from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import json_value
 from likeness.core.paths import Outputs
+from likeness.core.typed import build
 from likeness.methods import method_from
 from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.project import Project

@@ -19,11 +19,11 @@ from likeness.cli.ledger import ledger_init
 from likeness.cli.run import run
 from likeness.config.load import read_content, section_in
 from likeness.config.params import DATABASES, FileFormat, Ingest
-from likeness.config.typed import build
 from likeness.core.errors import LikenessError, MissingPackageError, ParamsError, SchemaError, no_project
 from likeness.core.paths import ProjectPaths
 from likeness.core.remote import source_path
 from likeness.core.text import normal_text
+from likeness.core.typed import build
 from likeness.data.schema.answers import parse_columns
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.kinds import Categorical, Date, Datetime

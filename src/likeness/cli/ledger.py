@@ -9,10 +9,10 @@ import typer
 from likeness.cli.console import JSON, App, say, say_json, table
 from likeness.config.load import read_content
 from likeness.config.params import LedgerSettings
-from likeness.config.typed import build, require
 from likeness.core.errors import ArtifactError, BudgetError, LedgerError, LikenessError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
+from likeness.core.typed import build, require
 from likeness.ledger.budget import Cost
 from likeness.ledger.chain import Chain
 from likeness.ledger.home import Home, locate

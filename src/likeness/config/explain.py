@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from likeness.config.typed import default_of, is_expert, rule_of
 from likeness.core.hashing import json_value
 from likeness.core.text import doc_of
+from likeness.core.typed import default_of, is_expert, rule_of
 
 _COLUMN, _WIDTH = 34, 120  # where comments begin, and where lines end
 _EXPERT = "what papers sweep, as {train: {...}}; the reference of params.yaml lists it"

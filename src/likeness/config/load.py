@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from likeness.config.params import Params
-from likeness.config.typed import build
 from likeness.core.errors import ParamsError, no_project
 from likeness.core.files import expand_home
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import did_you_mean
+from likeness.core.typed import build
 from likeness.core.yaml import read_yaml
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from likeness.config.typed import Section, require, setting
 from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
 from likeness.core.errors import ParamsError
 from likeness.core.files import expand_home
 from likeness.core.remote import split_url
 from likeness.core.text import normal_texts
+from likeness.core.typed import Section, require, setting
 
 _DATABASES = ("sqlite", "duckdb", "postgresql+psycopg")
 _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a slash too few

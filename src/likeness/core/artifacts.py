@@ -90,8 +90,8 @@ class MemoryPath(_SystemPath):
 
     def glob(self, pattern: str, **_: Any) -> Generator["MemoryPath", None, None]:
         """The files of this folder whose names fit."""
-        found = (type(self)(name) for name in list(self.files))
-        return (path for path in found if path.parent == self and fnmatch(path.name, pattern) and path.is_file())
+        paths = (type(self)(name) for name in list(self.files))
+        return (path for path in paths if path.parent == self and fnmatch(path.name, pattern) and path.is_file())
 
     def replace(self, target: Any) -> Any:
         """Give the file another name."""

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import build
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.typed import build
 
 try:
     from likeness.features.cell_counts import find_cells
@@ -154,8 +154,8 @@ class Cells:
             column = self._cells_of(*number_of(x, self.start, self.missing))
         else:
             codes, units = column
-            known, cells = vars(self).get("_listed", (None, None))
-            if known is not units:
+            listed_units, cells = vars(self).get("_listed", (None, None))
+            if listed_units is not units:
                 cells = self._cells_of(units, np.isnan(units))
                 vars(self)["_listed"] = units, cells
             column = cells.take(codes)
@@ -179,8 +179,8 @@ class Cells:
         if are_many:
             return np.searchsorted(edges[:-1], values, side="right")
         if find_cells is not None and self.size <= _SMALL:
-            found = find_cells(np.ascontiguousarray(values, np.float64), edges, firsts)
-            return np.frombuffer(bytearray(found), np.uint16)
+            cells = find_cells(np.ascontiguousarray(values, np.float64), edges, firsts)
+            return np.frombuffer(bytearray(cells), np.uint16)
         with np.errstate(invalid="ignore"):  # a missing number is in any bin
             bins = firsts.take((values * _INTERVALS).astype(np.int64), mode="clip")
         later = np.flatnonzero(values >= edges.take(bins))
@@ -217,10 +217,10 @@ def placed_columns(columns: Iterable[Cells], x: Inputs) -> list[NDArray[np.integ
 
 
 def columns_of_tables(axes: Iterable[Iterable[Cells]]) -> tuple[list[Cells], list[tuple[int, ...]]]:
-    """The different columns of some tables, and the places of those of each table among them."""
+    """The different columns of some tables, and the numbers of those of each table among them."""
     columns = {id(column): column for column in chain.from_iterable(axes)}
-    places = {key: place for place, key in enumerate(columns)}
-    return list(columns.values()), [tuple(places[id(column)] for column in table) for table in axes]
+    numbers = {key: number for number, key in enumerate(columns)}
+    return list(columns.values()), [tuple(numbers[id(column)] for column in table) for table in axes]
 
 
 def table_places(axes: Sequence[Sequence[Cells]], x: Inputs) -> Iterator[NDArray[np.int64]]:

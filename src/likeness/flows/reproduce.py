@@ -143,8 +143,8 @@ def _repository() -> Any:
                 before = path.read_text(encoding="utf-8") if recorded else ""
                 old = re.findall(rf"^  {re.escape(stage.name)}:\n(?: {{4}}.*\n)*", before, re.M)
                 after = before.replace(old[0], block) if old else before + block
-                known = len(old) == (stage.name in recorded) and recorded
-                if known and parse_once(after, lock.path).get("stages") == {**recorded, **entry}:
+                is_known = len(old) == (stage.name in recorded) and recorded
+                if is_known and parse_once(after, lock.path).get("stages") == {**recorded, **entry}:
                     with whole_file(path) as part:
                         part.write_text(after, encoding="utf-8")
                     lock.repo.scm_context.track_file(lock.relpath)

@@ -26,8 +26,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import stdtrit
 
-from likeness.config.typed import require
 from likeness.core.errors import ParamsError
+from likeness.core.typed import require
 
 if TYPE_CHECKING:
     from pandas import DataFrame

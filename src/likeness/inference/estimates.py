@@ -38,9 +38,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.core.text import normal_text
+from likeness.core.typed import check_allowed, require
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns

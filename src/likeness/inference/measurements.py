@@ -23,8 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import check_allowed
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.typed import check_allowed
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.row_sets import PublicSchema, prefix_of, prefix_with
 from likeness.data.schema.schema import Schema

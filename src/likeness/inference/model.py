@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError
+from likeness.core.typed import check_allowed, require
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis
 from likeness.methods import DEFAULT

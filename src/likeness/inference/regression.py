@@ -25,8 +25,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.typed import check_allowed, require
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.inference.axes import Axis

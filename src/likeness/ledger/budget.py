@@ -63,12 +63,12 @@ class Budget:
     spent_delta: float = 0.0
 
     @property
-    def recorded(self) -> dict[str, Any]:
-        """What an account states of it, but for the ε that follows."""
+    def account_entries(self) -> dict[str, Any]:
+        """The entries of an account about it, but for the ε that follows."""
         value = {name: getattr(self, name) for name in ("spent_rho", "cap_epsilon", "cap_delta", "uncommitted")}
         keys = {"cap_delta_keys": self.selection_delta, "spent_delta_keys": self.spent_delta}
-        stated: dict[str, Any] = json_value({**value, **(keys if any(keys.values()) else {})})
-        return stated
+        entries: dict[str, Any] = json_value({**value, **(keys if any(keys.values()) else {})})
+        return entries
 
     @property
     def cap_rho(self) -> float:

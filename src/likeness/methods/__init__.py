@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from likeness.config.params import Params
-from likeness.config.typed import build, check_allowed, merge_expert
 from likeness.core.errors import ParamsError
 from likeness.core.hashing import json_value
 from likeness.core.text import did_you_mean, normal_texts
+from likeness.core.typed import build, check_allowed, merge_expert
 from likeness.core.wings import Wings
 from likeness.methods import plugins
 from likeness.methods.base import Context, Method

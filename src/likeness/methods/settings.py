@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from likeness.config.typed import Section, require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.extras import torch
+from likeness.core.typed import Section, require, setting
 
 SAMPLING = ("argmax", "categorical")
 """How a category is chosen from the softmax of a network."""

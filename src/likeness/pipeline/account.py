@@ -272,7 +272,7 @@ def _notes_on_databases(receipts: Sequence[Receipt]) -> list[str]:
 
 def lifetime_of(budget: Budget) -> dict[str, Any]:
     """Give what the population has spent of its lifetime cap."""
-    return {**budget.recorded, "spent_epsilon": json_value(budget.spent_epsilon)}
+    return {**budget.account_entries, "spent_epsilon": json_value(budget.spent_epsilon)}
 
 
 def describe_unit(unit: PrivacyUnit | None, phrase: str) -> str:

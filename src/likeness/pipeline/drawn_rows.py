@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import pandas as pd
 
-from likeness.config.typed import check_allowed
 from likeness.core import rng
 from likeness.core.errors import ParamsError
 from likeness.core.files import machine_memory
 from likeness.core.text import normal_text
+from likeness.core.typed import check_allowed
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.allowed import Allowed
 from likeness.data.schema.column import Column

@@ -291,7 +291,7 @@ def _used_rows(
         return
     path, column, layout = sources.file, split.column, sources.ingest.format
 
-    kept = ColumnsOfSource()
+    columns_of_source = ColumnsOfSource()
 
     def piece_of(item: "tuple[DataFrame, list[Any]]") -> "Iterator[tuple[DataFrame, Series[str] | None, Hashes, int]]":
         table, parts, _ = typed_chunk(item[0], path.name, schema, column, None, layout)
@@ -300,8 +300,11 @@ def _used_rows(
             digest.add(names, columns)
         yield table, parts, row_hashes(table, schema), digest.total
 
-    count, raw = parquet_rows(path), raw_chunks(path, schema, [] if column is None else [column], kept, layout)
-    pieces = engine.stream(piece_of, ((cells, kept.taken()) for cells in raw))
+    count, raw = (
+        parquet_rows(path),
+        raw_chunks(path, schema, [] if column is None else [column], columns_of_source, layout),
+    )
+    pieces = engine.stream(piece_of, ((cells, columns_of_source.take_columns()) for cells in raw))
     if count is None and column is None and params.privacy.adjacency == Adjacency.REPLACE_ONE:
         every = list(pieces)
         pieces, count = iter(every), sum(len(table) for table, *_ in every)

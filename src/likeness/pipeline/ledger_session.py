@@ -67,10 +67,10 @@ class LedgerSession:
         try:
             stated, budget = read_json(account), self.ledger.budget(self.params.privacy.population)
             lifetime = {key: value for key, value in stated["ledger"]["lifetime"].items() if key != "spent_epsilon"}
-            said = {(query["ledger_seq"], query["sha256"]) for query in stated["queries"]}
-            if budget is None or (stated["ledger"]["id"], lifetime) != (self.ledger.id, budget.recorded):
+            queries = {(query["ledger_seq"], query["sha256"]) for query in stated["queries"]}
+            if budget is None or (stated["ledger"]["id"], lifetime) != (self.ledger.id, budget.account_entries):
                 return False
-            return said <= {*self.ledger.commits().values()}
+            return queries <= {*self.ledger.commits().values()}
         except (ArtifactError, KeyError, TypeError, AttributeError):  # none, or edited
             return False
 

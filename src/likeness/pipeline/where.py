@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.config.typed import check_allowed, require
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
+from likeness.core.typed import check_allowed, require
 from likeness.data.encoding.bins import unit_of
 from likeness.data.encoding.layout import Condition
 from likeness.data.schema.allowed import Allowed, read, step_of

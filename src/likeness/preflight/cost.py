@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from likeness.config.load import read_params
 from likeness.config.params import NONE, Ingest
-from likeness.config.typed import build
 from likeness.core.errors import BudgetError, LikenessError, ParamsError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.refusals import refusals_of
+from likeness.core.typed import build
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition, costs_on_record
 from likeness.ledger.records import base_attempt

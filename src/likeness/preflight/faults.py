@@ -11,12 +11,12 @@ from typing import Any
 
 from likeness.config.load import params_from, read_content
 from likeness.config.params import Params
-from likeness.config.typed import build
 from likeness.core.errors import DataError, LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.refusals import refusals_of
 from likeness.core.remote import source_path
 from likeness.core.text import choices
+from likeness.core.typed import build
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from

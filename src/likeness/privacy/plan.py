@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Context
 from typing import Any
 
-from likeness.config.typed import build
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import PlanError
 from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import json_value, sha256_json
+from likeness.core.typed import build
 from likeness.privacy.adjacency import Adjacency
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from likeness.config.params import AUTO, Sample
-from likeness.config.typed import build, check_whole_number
 from likeness.core.errors import ArtifactError, ParamsError
 from likeness.core.files import expand_home
 from likeness.core.refusals import errors_in_words
 from likeness.core.retry import retry_on_disconnect
+from likeness.core.typed import build, check_whole_number
 from likeness.data.schema.allowed import condition_setting
 from likeness.pipeline.project import Project
 from likeness.pipeline.where import conditions_by_name

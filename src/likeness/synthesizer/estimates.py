@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from likeness.config.typed import check_whole_number
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.refusals import errors_in_words
 from likeness.core.text import small_table
+from likeness.core.typed import check_whole_number
 from likeness.inference.estimates import Question, estimate
 from likeness.inference.model import FittedModel
 from likeness.inference.regression import Model, regression

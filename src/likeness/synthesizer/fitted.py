@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from likeness.config.params import Params, Sample
-from likeness.config.typed import check_whole_number, require
 from likeness.core.artifacts import Artifacts
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.typed import check_whole_number, require
 from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.data.schema.schema import Schema

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from likeness.config.params import ONE_PERSON, ONE_ROW, LedgerSettings, Params, Privacy, Train
-from likeness.config.typed import build, require
 from likeness.core.artifacts import Artifacts
 from likeness.core.errors import NotFittedError, ParamsError
 from likeness.core.hashing import json_value
+from likeness.core.typed import build, require
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS, params_of
 from likeness.bundle.files import check_whole, checksums, files, form
 from likeness.config.params import FileFormat, Params, Sample
-from likeness.config.typed import require
 from likeness.core.errors import ArtifactError
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths, read_json
+from likeness.core.typed import require
 from likeness.generators.base import Compute
 from likeness.methods.base import Context
 from likeness.methods.replicates import replicates

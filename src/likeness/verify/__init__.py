@@ -13,10 +13,10 @@ from pathlib import Path
 from likeness.bundle import files
 from likeness.bundle.files import Bundle, open_bundle
 from likeness.bundle.verdict import Check, run_check
-from likeness.config.typed import check_allowed
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import excerpt
+from likeness.core.typed import check_allowed
 from likeness.methods import plugins
 from likeness.verify import account, ledger, noise, outputs, process, receipts
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from likeness.config.typed import require, setting
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.rng import public
+from likeness.core.typed import require, setting
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights
 from likeness.methods.settings import FREE, TrainingSettings, check_limit, with_memory
 from likeness.privacy.plan import QueryShare

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from likeness.config.typed import Section, setting
+from likeness.core.typed import Section, setting
 from likeness.methods.settings import coordinates
 
 NORMS = "norms"

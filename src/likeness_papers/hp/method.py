@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
 from likeness.core.rng import public
+from likeness.core.typed import Section, require, setting
 from likeness.features.base import FeatureMap
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.settings import FREE, MAP_SEED, NetworkTraining, check_limit, coordinates, one_each

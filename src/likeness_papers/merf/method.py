@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from likeness.config.typed import Section, require, setting
+from likeness.core.typed import Section, require, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.settings import FREE, MAP_SEED, MOST_FEATURES, NetworkTraining
 from likeness.release.query import Query

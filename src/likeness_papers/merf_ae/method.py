@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from likeness.config.typed import Section, setting
 from likeness.core.errors import PlanError
+from likeness.core.typed import Section, setting
 from likeness.methods.base import EMBEDDING, Context
 from likeness.methods.settings import (
     FREE,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.typed import setting
 from likeness.core.errors import PlanError
 from likeness.core.extras import need, torch
+from likeness.core.typed import setting
 from likeness.features.base import FeatureMap
 from likeness.methods.base import (
     CLASS_COUNTS,

@@ -7,7 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from likeness.config.typed import build
+from likeness.core.typed import build
 from likeness.data.encoding.layout import Layout
 from likeness.methods.settings import SAMPLING
 from likeness_papers.networks.latent import LatentGenerator

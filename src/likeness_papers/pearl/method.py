@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from likeness.config.typed import Section, require, setting
+from likeness.core.typed import Section, require, setting
 from likeness.data.encoding.layout import Layout
 from likeness.features.base import FeatureMap
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query

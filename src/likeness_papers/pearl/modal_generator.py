@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from likeness.config.typed import build
+from likeness.core.typed import build
 from likeness.data.encoding.layout import Layout
 from likeness_papers.networks.tabular import TabularGenerator
 from likeness_papers.pearl.mode import Modes, modes_of

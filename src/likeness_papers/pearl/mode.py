@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from likeness.config.typed import build
 from likeness.core.errors import ReleaseError
+from likeness.core.typed import build
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from likeness.config.typed import Section, build, require, setting
 from likeness.core.errors import PlanError
+from likeness.core.typed import Section, build, require, setting
 from likeness.data.encoding.layout import Block
 from likeness.methods.base import Context, together
 from likeness.privacy.plan import QueryShare

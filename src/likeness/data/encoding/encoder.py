@@ -205,7 +205,7 @@ def _codes(values: "pd.Series[Any]", column: Column, compact: bool) -> NDArray[A
     units = list_of_units(column) if compact else None
     if units is not None:
         numbers, (lower, upper) = column.numbers(values), column.bounds
-        places = np.where(np.isnan(numbers), len(units) - 1, np.clip(numbers, lower, upper) - lower)
-        return places.astype(np.min_scalar_type(-len(units)))  # those without a sign are pixels
+        codes = np.where(np.isnan(numbers), len(units) - 1, np.clip(numbers, lower, upper) - lower)
+        return codes.astype(np.min_scalar_type(-len(units)))  # those without a sign are pixels
     codes = column.type.encode(values, column)
     return codes.astype(np.min_scalar_type(-1 - column.width)) if compact and column.is_categorical else codes

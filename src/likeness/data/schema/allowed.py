@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import check_allowed
 from likeness.core.errors import ParamsError
 from likeness.core.text import normal_text
+from likeness.core.typed import check_allowed
 from likeness.data.schema.column import Column
 
 _RANGE = ".."

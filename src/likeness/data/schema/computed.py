@@ -16,9 +16,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import check_allowed
 from likeness.core.errors import SchemaError
 from likeness.core.extras import pd
+from likeness.core.typed import check_allowed
 from likeness.data.schema.allowed import Allowed, Range, read
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import column_from

@@ -201,7 +201,7 @@ class ColumnsOfSource(SourceDigest):
         """Keep the columns of rows."""
         self._kept = [*vars(self).get("_kept", []), (names, columns)]
 
-    def taken(self) -> "list[tuple[Sequence[str], Sequence[Any]]]":
+    def take_columns(self) -> "list[tuple[Sequence[str], Sequence[Any]]]":
         """The columns that were kept since the last call."""
         return vars(self).pop("_kept", [])  # type: ignore[no-any-return]
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import build
 from likeness.core.bounds import Part
 from likeness.core.errors import ParamsError, ReleaseError
+from likeness.core.typed import build
 from likeness.features.base import OneHotMap
 from likeness.features.cells import Inputs, number_of
 

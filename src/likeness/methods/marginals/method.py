@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from likeness.config.typed import Section, setting
 from likeness.core import rng
 from likeness.core.errors import PlanError
 from likeness.core.messages import progress
 from likeness.core.text import code_span
+from likeness.core.typed import Section, setting
 from likeness.data.schema.rules import learned_pairs
 from likeness.data.schema.schema import Schema
 from likeness.methods.base import (
@@ -381,8 +381,8 @@ class Marginals(Method):
     def _state(self, context: Context, released: Mapping[str, Released]) -> ReleaseState:
         """The state after these answers, made once for all who ask in a run."""
         for question, answers, state in _LATEST:
-            asked = question == (type(self), self.privatize, context) and answers.keys() == released.keys()
-            if asked and all(
+            is_same = question == (type(self), self.privatize, context) and answers.keys() == released.keys()
+            if is_same and all(
                 answers[name] is answer or answers[name].equals(answer) for name, answer in released.items()
             ):
                 return state

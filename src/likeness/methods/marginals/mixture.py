@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from likeness.config.typed import build
+from likeness.core.typed import build
 from likeness.data.encoding.layout import NONE, Condition, Conditions
 from likeness.features.cells import Cells
 from likeness.generators.base import Arrays, DrawsRest, Generator, places_within, systematic

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from likeness.config.typed import Section, require, setting
 from likeness.core.errors import PlanError
+from likeness.core.typed import Section, require, setting
 from likeness.data.schema.rules import learned_pairs
 from likeness.data.schema.schema import Schema
 from likeness.features.cells import Cells

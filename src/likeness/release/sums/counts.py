@@ -89,8 +89,8 @@ def count_cells(
         for part in parts:
             if counts is not totals[part]:
                 others = tuple(axis for axis, column in enumerate(table, 1) if column not in tables[part])
-                kept = [column for column in table if column in tables[part]]
-                order = [0, *(kept.index(column) + 1 for column in tables[part])]
+                remaining = [column for column in table if column in tables[part]]
+                order = [0, *(remaining.index(column) + 1 for column in tables[part])]
                 totals[part] = whole.sum(axis=others).transpose(order).ravel()
     weights = [1 if query.is_per_person else step for step in steps]
     return [total.reshape(groups, -1) * weight for total, weight in zip(totals, weights, strict=True)]

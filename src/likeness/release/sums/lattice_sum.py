@@ -64,15 +64,17 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     widths = [part.width for part in query.bounded_parts]
     if not isinstance(feature, TablesMap):
         # A place outside its part is that of a last cell, which is dropped.
-        alone = [(part,) for part in range(len(widths))]
-        counts = count_cells(query, [width + 1 for width in widths], alone, steps, partial(_places, query), records)
+        tables = [(part,) for part in range(len(widths))]
+        counts = count_cells(
+            query, [width + 1 for width in widths], tables, steps, partial(_cells_of_parts, query), records
+        )
         return np.concatenate([count[:, :-1] for count in counts], axis=1)
     if widths != [math.prod(cells.size for cells in table) for table in feature.axes]:
         raise ReleaseError(f"{query.name}: the parts of the feature map must be as wide as its tables")
     return np.concatenate(count_tables(query, feature.axes, steps, records), axis=1)
 
 
-def _places(query: Query, block: Records) -> list[np.ndarray]:
+def _cells_of_parts(query: Query, block: Records) -> list[np.ndarray]:
     """Give for each part the index of each contribution; the width for an index outside the part."""
     feature: Any = query.feature
     x: Any = block.x if getattr(feature, "takes_codes", False) else np.asarray(block.x)
