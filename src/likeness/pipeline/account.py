@@ -20,7 +20,7 @@ from likeness.methods.base import Method
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.consistency import auxiliary_of, check_run
 from likeness.pipeline.project import Project
-from likeness.pipeline.written_tables import check_synthetic
+from likeness.pipeline.written_tables import check_synthetic, table_request
 from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
@@ -106,7 +106,7 @@ def _account_of(project: Project, ledger: "LedgerState | None" = None) -> dict[s
         released,
         compose_costs(params, [release.receipt for release in released]),
         ledger or LedgerState.read(project.ledger, params.privacy.population),
-        project.table_request,
+        table_request(project),
         check_synthetic(project) if project.frames is None else {},
         notes(project.method, row_sets, auxiliary_of(released)),
         project.schema.rules,

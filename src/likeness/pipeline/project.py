@@ -200,33 +200,6 @@ class Project:
             raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: likeness run")
         return row_request(sample, self.context, load_folder(self.paths.auxiliary))
 
-    @property
-    def table_request(self) -> dict[str, Any]:
-        """The request for the synthetic table as JSON. Where a Python caller holds the rows, there is none yet."""
-        from likeness.pipeline.synthetic_table import sample_request
-
-        return {"rows": None, "seed": None, "where": {}} if self.frames is not None else sample_request(self.sample)
-
-    @cached_property
-    def synthetic_tables(self) -> "dict[str, DataFrame]":
-        """Typed rows of the synthetic tables, by name.
-
-        Raises:
-            DataError: a value is none of its column.
-        """
-        from likeness.pipeline.synthetic_table import read_synthetic
-
-        return {name: read_synthetic(self.output(f"{name}.parquet"), rows) for name, rows in self.model.tables.items()}
-
-    @property
-    def plain_tables(self) -> dict[str, bytes]:
-        """The synthetic tables in their form without Parquet, by name."""
-        from likeness.data.encoding.dtypes import to_dtypes
-
-        layout, model = self.params.ingest.format, self.model
-        tables = {name: to_dtypes(table, model.tables[name]) for name, table in self.synthetic_tables.items()}
-        return {name: model.plain_bytes(table, name, layout) for name, table in tables.items()}
-
     @cached_property
     def plan(self) -> "Plan":
         """The plan, from public settings alone.

@@ -11,7 +11,7 @@ from likeness.core.files import whole_file
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import Outputs
 from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes
+from likeness.pipeline.synthetic_table import LINEAGE, parquet_bytes, read_synthetic, sample_request
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -30,7 +30,23 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
         with whole_file(_plain(project, name)) as part:
             part.write_bytes(project.model.plain_bytes(table, name, project.params.ingest.format))
         with whole_file(path) as part:
-            part.write_bytes(parquet_bytes(table, _origin(project, name), project.table_request))
+            part.write_bytes(parquet_bytes(table, _origin(project, name), table_request(project)))
+
+
+def synthetic_tables(project: Project) -> "dict[str, DataFrame]":
+    """Typed rows of the synthetic tables, by name.
+
+    Raises:
+        DataError: a value is none of its column.
+    """
+    tables = project.model.tables
+    return {name: read_synthetic(project.output(f"{name}.parquet"), rows) for name, rows in tables.items()}
+
+
+def table_request(project: Project) -> dict[str, Any]:
+    """The request for the synthetic table as JSON. Where a Python caller holds the rows, there is none yet."""
+    held = project.frames is not None
+    return {"rows": None, "seed": None, "where": {}} if held else sample_request(project.sample)
 
 
 def check_synthetic(project: Project) -> dict[str, str]:
@@ -40,9 +56,13 @@ def check_synthetic(project: Project) -> dict[str, str]:
         ArtifactError: a table is missing, does not follow from the generator and ``sample``, or its two forms hold
             different rows.
     """
+    from likeness.data.encoding.dtypes import to_dtypes
+
     for name in project.model.tables:
         _check_lineage(project, name)
-    for name, content in project.plain_tables.items():
+    layout, model = project.params.ingest.format, project.model
+    for name, table in synthetic_tables(project).items():
+        content = model.plain_bytes(to_dtypes(table, model.tables[name]), name, layout)
         if content != _plain(project, name).read_bytes():
             path = project.output(f"{name}.parquet")
             raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
@@ -59,7 +79,7 @@ def _check_lineage(project: Project, table: str) -> None:
     except (pa.ArrowException, OSError):
         raise ArtifactError(f"{path} is damaged. Run: likeness run") from None
     lineage: dict[str, Any] = json.loads(metadata.get(LINEAGE, b"{}"))
-    if lineage.get("sample") != project.table_request:
+    if lineage.get("sample") != table_request(project):
         raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: likeness run")
     digests = _origin(project, table)
     for name, digest in digests.items():

@@ -11,6 +11,7 @@ from likeness.core.rng import secret_bytes
 from likeness.data.private_tables import read_manifest
 from likeness.pipeline.counts import COUNTED
 from likeness.pipeline.project import Project
+from likeness.pipeline.written_tables import synthetic_tables
 from likeness.report.pages import make_internal, write_internal, write_without_rows
 
 
@@ -26,7 +27,7 @@ def main(project: Project) -> None:
             write_without_rows(project.root, params.privacy.population)
         else:
             halved = not params.ingest.split.holds_out
-            project.model.evaluate(project.written_schema, project.synthetic_tables, params.evaluate, paths, halved)
+            project.model.evaluate(project.written_schema, synthetic_tables(project), params.evaluate, paths, halved)
             write_internal(project.root, params.privacy.population)
     except DataError:
         if params.privacy.series == NONE:
