@@ -66,6 +66,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def as_marked(request: pytest.FixtureRequest) -> Iterator[None]:
     """A test that starts a program or trains a network says so by a marker."""
+    if getattr(request.config.option, "loadgroup", False):  # of a worker
+        name = request.node.nodeid
+        assert name.rfind("@") > name.rfind("]"), "this pytest and pytest-xdist do not keep groups of tests together"
     watch_optimizers()
     programs, before = len(started), steps[0]
     yield
