@@ -124,7 +124,7 @@ def holds_cells(start: object) -> list[object]:
 def test_no_row_is_left_after_a_fit_or_an_error(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cell, a number and a name that nobody may see are in no object of the synthesizer, and in no error."""
     made: list[Artifacts] = []
-    monkeypatch.setattr("likeness.synthesizer.fitted.Artifacts", lambda: made.append(Artifacts()) or made[-1])
+    monkeypatch.setattr("likeness.synthesizer.published.Artifacts", lambda: made.append(Artifacts()) or made[-1])
     table = rows().assign(o="x", extra=[f"name {MARKER} {place}" for place in range(400)])
     table.iloc[7, table.columns.get_indexer(["a", "o"])] = NUMBER, f"cell {MARKER}"
     columns = {**SCHEMA["columns"], "o": {"kind": "categorical", "categories": "private", "other": "rest"}}

@@ -86,4 +86,4 @@ def test_a_project_draws_all_columns(tmp_path: Path) -> None:
     params["ingest"] = {"source": "t.csv", "schema": "s.yaml"}
     (tmp_path / "params.yaml").write_text(yaml.safe_dump(params))
     (tmp_path / "s.yaml").write_text(schema_text(SCHEMA))
-    assert Published.read(tmp_path).context.schema == SCHEMA != SCHEMA.model_schema
+    assert Published.read(tmp_path).project.schema == SCHEMA != SCHEMA.model_schema

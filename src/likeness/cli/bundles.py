@@ -62,7 +62,7 @@ def verify(
     code = give_verdict(checks, as_json)
     if page is not None and code != 1:
         with open_bundle(path) as folder:
-            Published.from_checked_folder(folder).page().save(page)
+            Published.from_checked_folder(folder).bundle_page().save(page)
         say(f"public page: {page}", err=as_json)
     if code:
         raise typer.Exit(code)

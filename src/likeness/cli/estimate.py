@@ -47,7 +47,7 @@ def estimate(
     with open_bundle(path) as folder:
         published = Published.read(folder)
     schema = published.model.schema
-    frame = answer(schema, published.released.values(), question, published.context.num_records)
+    frame = answer(schema, published.released.values(), question, published.project.params.privacy.num_records)
     if as_json:
         say_json({"question": {"columns": question.columns, "by": question.by, **options}, "rows": _records(frame)})
     elif as_csv:

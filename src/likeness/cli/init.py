@@ -135,7 +135,10 @@ def init(
     else:
         person, max_rows = _people_before(table, person, ingest.get("unit"))
         draft, split = _draft_of_table(table, label, person, split, now.get("column"), answers)
-        unit, about = person, "" if table.images is not None or max_rows else f" There, {_advice(person)}."
+        advice = (
+            "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
+        )
+        unit, about = person, "" if table.images is not None or max_rows else f" There, {advice}."
     if moving := [f"{name} (to {draft[name].upper})" for name in draft if answers and draft[name].kind in _MOVING]:
         say(f"From {answers}: {', '.join(moving)}. Do these dates go on in this table? Then move the bounds.")
     target = ProjectPaths.schemas / f"{table.name}.yaml"
@@ -184,10 +187,6 @@ def _people_before(table: _Source, person: str | None, unit: Any) -> tuple[str |
         person = bound["column"]
         say(f"As before, column {person} names people (ingest.unit of params.yaml).")
     return person, bound.get("max_rows") if person is not None and person == bound.get("column") else None
-
-
-def _advice(person: str | None) -> str:
-    return "see ingest.unit if a person may have several rows" if person is None else "answer ingest.unit.max_rows"
 
 
 def _draft_of_table(

@@ -79,4 +79,4 @@ def _write(published: Published, table: "DataFrame", name: str, target: Path) ->
         if ending(target) == ".parquet":
             table.to_parquet(part, index=False)
         else:
-            part.write_bytes(published.model.plain_bytes(table, name, published.layout))
+            part.write_bytes(published.model.plain_bytes(table, name, published.project.params.ingest.format))

@@ -169,11 +169,7 @@ class Generator(ABC):
     def from_spec(cls, spec: Mapping[str, Any]) -> Self:
         """Inverse of :meth:`spec`."""
         arguments = {name: spec[name] for name in _arguments(cls) if name in spec}
-        return cls(**{name: cls.readers.get(name, _identity)(value) for name, value in arguments.items()})
-
-
-def _identity(value: Any) -> Any:
-    return value
+        return cls(**{name: cls.readers.get(name, lambda plain: plain)(value) for name, value in arguments.items()})
 
 
 def _arguments(kind: type[Generator]) -> list[str]:

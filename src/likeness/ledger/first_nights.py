@@ -65,7 +65,9 @@ def cohort_members(chain: Chain, population: str, attempt: str, names: Iterable[
                 "the series had. They were lost, edited or restored from an older copy. Restore the newest copy. "
                 "Without one give ledger.attempt a new value: a new series begins, and costs beside this one."
             )
-        hashes = {person: _hash(chain.key, population, person) for person in names}
+        # 128 bits of each name's keyed hash: nobody without the key can try names.
+        texts = {person: f"first night\n{population}\n{person}".encode() for person in names}
+        hashes = {person: hmac.digest(chain.key, text, "sha256").hex()[:32] for person, text in texts.items()}
         new = sorted({*hashes.values()} - first.keys())
         if new:  # a night on record is complete: whoever comes later that day belongs to the next one
             first |= dict.fromkeys(new, last + 1)
@@ -103,8 +105,3 @@ def _series_first_nights(connection: Connection, series: str) -> dict[str, int]:
 def _digest(first: Mapping[str, int], last: int) -> str:
     """Digest of the first nights until a night."""
     return sha256_bytes("\n".join(sorted(f"{night} {name}" for name, night in first.items() if night <= last)).encode())
-
-
-def _hash(key: bytes, population: str, name: str) -> str:
-    """128 bits of a name's keyed hash: nobody without the key can try names."""
-    return hmac.digest(key, f"first night\n{population}\n{name}".encode(), "sha256").hex()[:32]

@@ -124,7 +124,7 @@ def queries_of(
 
 def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
     keys = sorted(release.receipt.key for release in released.values())
-    for folder in project.generator_folders:
+    for folder in map(project.output, project.outputs.generators):
         provenance = read_json(folder / "spec.json").get("provenance", {})
         if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
             raise ReleaseError(

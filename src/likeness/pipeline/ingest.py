@@ -300,10 +300,8 @@ def _used_rows(
             digest.add(names, columns)
         yield table, parts, row_hashes(table, schema), digest.total
 
-    count, raw = (
-        parquet_rows(path),
-        raw_chunks(path, schema, [] if column is None else [column], columns_of_source, layout),
-    )
+    count, chosen = parquet_rows(path), [] if column is None else [column]
+    raw = raw_chunks(path, schema, chosen, columns_of_source, layout)
     pieces = engine.stream(piece_of, ((cells, columns_of_source.take_columns()) for cells in raw))
     if count is None and column is None and params.privacy.adjacency == Adjacency.REPLACE_ONE:
         every = list(pieces)

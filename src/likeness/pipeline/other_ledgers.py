@@ -112,7 +112,10 @@ def other_ledger(
     around = (path for path in (root, *root.absolute().parents) if (path / ProjectPaths.params).exists())
     folder, depths = next(((path, _DEPTHS) for path in around), (root, _BESIDE))
     ledger_id = None if ledger is None else ledger.id
-    named = [*references, *_receipts(folder), *_accounts(folder, depths)]
+    named = [*references]
+    for path in sorted((folder / ProjectPaths.released).rglob("*.safetensors")):
+        named += _ledger_in_receipt(str(path), path)  # a file that is none says nothing here: its stage refuses it
+    named += _accounts(folder, depths)
     locks = list(_locks(folder, population, 1))
     # A pulled lock may be of another's run.
     named += [reference for _, outputs in locks for reference in _cached_ledgers(folder, outputs)]
@@ -195,12 +198,6 @@ def rows_elsewhere(folder: Path, other: LedgerReference | None) -> str:
         "sample, likeness estimate, likeness summary, python -m stages.train, stages.sample, stages.account and "
         "stages.report."
     )
-
-
-def _receipts(folder: Path) -> Iterator[LedgerReference]:
-    """Ledgers that released files name. A file that is none says nothing here: its stage refuses it."""
-    for path in sorted((folder / ProjectPaths.released).rglob("*.safetensors")):
-        yield from _ledger_in_receipt(str(path), path)
 
 
 def _ledger_in_receipt(source: str, path: Path) -> Iterator[LedgerReference]:

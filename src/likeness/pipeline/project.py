@@ -77,11 +77,6 @@ class Project:
         """The file of the public schema."""
         return self.root / self.params.ingest.schema
 
-    @property
-    def generator_folders(self) -> list[Path]:
-        """The folder of each generator."""
-        return [self.output(name) for name in self.outputs.generators]
-
     @cached_property
     def public_schema(self) -> "PublicSchema":
         """The public schema.

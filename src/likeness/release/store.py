@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 from likeness.core.errors import LedgerError, ReleaseError
 from likeness.core.files import sync_folder, write_durably
@@ -55,7 +54,8 @@ def _publish_staged(ledger: Ledger, key: str, sha256: str) -> bytes:
         LedgerError: the bytes are lost or altered.
     """
     stored = ledger.home.releases / f"{key}.safetensors"
-    if not ledger.keeps_bytes and not stored.exists() and _has_digest(ledger.home.staging / key, sha256):
+    staged = ledger.home.staging / key
+    if not (ledger.keeps_bytes or stored.exists()) and staged.exists() and sha256_bytes(staged.read_bytes()) == sha256:
         _publish(ledger, key)
     data = stored_bytes(ledger, key)
     if data is None or sha256_bytes(data) != sha256:
@@ -95,7 +95,3 @@ def restore(ledger: Ledger, data: bytes, where: str) -> str:
         else:
             write_durably(ledger.home.releases / f"{key}.safetensors", data, mode=0o444)
     return key
-
-
-def _has_digest(path: Path, sha256: str) -> bool:
-    return path.exists() and sha256_bytes(path.read_bytes()) == sha256

@@ -164,17 +164,14 @@ def loss_curve(losses: Mapping[str, Sequence[float]]) -> bytes:
         for panel, name, color in zip(panels, names, CYCLE, strict=False):
             points = [(at, value) for at, value in zip(x, losses[name], strict=True) if math.isfinite(value)]
             panel.plot([at for at, _ in points], [value for _, value in points], color=color, linewidth=1.2)
-            if points and all(value > 0 for _, value in points) and _decades([value for _, value in points]) > 1:
+            values = [value for _, value in points]
+            if values and min(values) > 0 and math.log10(max(values) / min(values)) > 1:
                 panel.set_yscale("log")
                 _plain(panel.yaxis)
             panel.set_title(name.replace("_", " of "))
         panels[-1].set_xlabel("iteration")
 
     return draw(8, 1.1 + 2.1 * len(names), paint)
-
-
-def _decades(values: Sequence[float]) -> float:
-    return math.log10(max(values) / min(values))
 
 
 def _plain(axis: Axis) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from likeness.core.paths import ProjectPaths as At
+from likeness.core.paths import ProjectPaths as Paths
 from likeness.core.wings import wing_folders
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Stage:
     def to_dvc(self) -> dict[str, Any]:
         """The stage as ``dvc.yaml`` has it."""
         script, watched = f"stages/{self.name}.py", self.settings.split()
-        code = [f"{At.code.as_posix()}/{self.name}", script] if watched else [script]
+        code = [f"{Paths.code.as_posix()}/{self.name}", script] if watched else [script]
         options = {**({} if self.shared else {"cache": False}), **({"persist": True} if self.keeps else {})}
         outs = [{path.as_posix(): {**options}} if options else path.as_posix() for path in self.writes]
         plots = [{path.as_posix(): dict(options)} if options else path.as_posix() for path, options in self.plots]
@@ -88,7 +88,7 @@ class Stage:
             "desc": self.description,
             "cmd": f"python -m stages.{self.name}",
             "always_changed": self.always,
-            "params": [{At.settings.as_posix(): watched}] if watched else [],
+            "params": [{Paths.settings.as_posix(): watched}] if watched else [],
             "deps": [*code, *(path.as_posix() for path in self.reads), *([_SCHEMA] if watched else [])],
             "outs": outs,
             "metrics": [path.as_posix() for path in self.metrics],
@@ -97,13 +97,16 @@ class Stage:
         return {key: value for key, value in entries.items() if value}
 
 
-_TYPED, _ENCODED, _EMBEDDING, _TABLES = (path.parent for path in (At.table, At.encoded, At.embedding, At.synthetic))
+_TYPED, _ENCODED = Paths.table.parent, Paths.encoded.parent
+_EMBEDDING, _TABLES = Paths.embedding.parent, Paths.synthetic.parent
+_RELEASES = (Paths.categories, Paths.auxiliary, _EMBEDDING)
+_REPORTS = (Paths.report, Paths.figures, Paths.privacy, Paths.statement)
 STAGES = [
     Stage(
         "settings",
         "params.yaml with every default written out, and digests of the installed code",
-        reads=(At.params,),
-        writes=(At.settings, At.code),
+        reads=(Paths.params,),
+        writes=(Paths.settings, Paths.code),
         shared=False,
         always=True,
     ),
@@ -111,7 +114,7 @@ STAGES = [
         "fingerprint",
         "a keyed hash of the source, and whether the ledger still says what the account states",
         "ingest.source ingest.people ingest.query ingest.rows ledger.home ledger.url privacy.series",
-        writes=(At.source, At.unstated),
+        writes=(Paths.source, Paths.unstated),
         folders="data privacy ledger",
         shared=False,
         always=True,
@@ -121,7 +124,7 @@ STAGES = [
         "ingest",
         "the source against the public schema, row by row",
         "ingest privacy.population privacy.adjacency privacy.num_records privacy.series ledger.attempt",
-        reads=(At.source,),
+        reads=(Paths.source,),
         writes=(_TYPED,),
         folders="data privacy ledger",
         shared=False,
@@ -132,15 +135,15 @@ STAGES = [
         # What sample, train (its device) and evaluate would stop at is refused here, before anything is spent.
         f"method privacy ingest.unit sample train evaluate categories ingest.rows "
         f"tracking.internal_metrics {_QUESTION}",
-        writes=(At.plan,),
+        writes=(Paths.plan,),
         folders="data features privacy ledger release evaluation methods preflight",
     ),
     Stage(
         "categories",
         "categories that the schema calls private, above a threshold",
         "method privacy ingest.unit ledger.attempt categories",
-        reads=(At.plan, _TYPED),
-        writes=(At.categories,),
+        reads=(Paths.plan, _TYPED),
+        writes=(Paths.categories,),
         folders="data features privacy ledger release",
         spends="categories.share of rho and categories.delta_share of delta; nothing without private categories",
     ),
@@ -148,7 +151,7 @@ STAGES = [
         "preprocess",
         "unit cube and codes, row by row",
         "ingest.schema",
-        reads=(_TYPED, At.categories),
+        reads=(_TYPED, Paths.categories),
         writes=(_ENCODED,),
         folders="data features privacy release",
         shared=False,
@@ -157,8 +160,8 @@ STAGES = [
         "auxiliary",
         "private statistics that the method needs first",
         f"method privacy ingest.unit ledger.attempt {_QUESTION}",
-        reads=(At.plan, At.categories, _ENCODED),
-        writes=(At.auxiliary,),
+        reads=(Paths.plan, Paths.categories, _ENCODED),
+        writes=(Paths.auxiliary,),
         folders="data features privacy ledger release methods",
         spends="the plan's auxiliary shares",
     ),
@@ -166,7 +169,7 @@ STAGES = [
         "privatize",
         "the embedding, released once",
         f"method privacy ingest.unit ledger.attempt {_QUESTION}",
-        reads=(At.plan, At.categories, _ENCODED, At.auxiliary),
+        reads=(Paths.plan, Paths.categories, _ENCODED, Paths.auxiliary),
         writes=(_EMBEDDING,),
         folders="data features privacy ledger release methods",
         spends="the plan's shares of the embedding",
@@ -175,17 +178,17 @@ STAGES = [
         "train",
         "the generator, against released values only",
         f"method privacy.adjacency privacy.num_records train {_QUESTION} ${{method}}.train",
-        reads=(At.categories, At.auxiliary, _EMBEDDING),
-        writes=(At.generator,),
+        reads=_RELEASES,
+        writes=(Paths.generator,),
         folders="data features privacy release generators methods",
-        plots=((At.loss, {"x": "iteration", "title": "training loss"}),),
+        plots=((Paths.loss, {"x": "iteration", "title": "training loss"}),),
     ),
     Stage(
         "sample",
         "the synthetic table",
         # The format is that of the CSV; sample.rows: auto needs the next two, and the noisy count.
         "sample ingest.format privacy.adjacency privacy.num_records train.seed",
-        reads=(At.categories, At.auxiliary, At.generator),
+        reads=(Paths.categories, Paths.auxiliary, Paths.generator),
         writes=(_TABLES,),
         folders="data features privacy release generators methods",
     ),
@@ -193,8 +196,8 @@ STAGES = [
         "evaluate",
         "against real rows; internal, NOT private",
         "evaluate ingest.split privacy.population",  # the population is in the title of its page
-        reads=(At.categories, _TYPED, _TABLES),
-        writes=(At.compared,),  # random bytes: dvc.lock shows neither hash nor size of what lies beside it
+        reads=(Paths.categories, _TYPED, _TABLES),
+        writes=(Paths.compared,),  # random bytes: dvc.lock shows neither hash nor size of what lies beside it
         folders="data features privacy release evaluation report",
         shared=False,
     ),
@@ -202,8 +205,8 @@ STAGES = [
         "account",
         "composition of what was really released, checked against the ledger",
         "method privacy ingest.format ingest.unit categories ledger sample ${method}",
-        reads=(At.unstated, At.plan, At.categories, At.auxiliary, _EMBEDDING, At.generator, _TABLES),
-        writes=(At.statement, At.privacy),  # in the cache: experiments and clones get them
+        reads=(Paths.unstated, Paths.plan, *_RELEASES, Paths.generator, _TABLES),
+        writes=(Paths.statement, Paths.privacy),  # in the cache: experiments and clones get them
         folders="data features privacy ledger release generators methods inference report",
         keeps=True,  # the ledger may have grown since an earlier run with equal files
     ),
@@ -211,18 +214,18 @@ STAGES = [
         "report",
         "one page for the public",
         "privacy.num_records sample",
-        reads=(At.privacy, At.statement, At.loss, At.categories, At.auxiliary, _EMBEDDING, _TABLES),
-        writes=(At.report,),
+        reads=(Paths.privacy, Paths.statement, Paths.loss, *_RELEASES, _TABLES),
+        writes=(Paths.report,),
         folders="data features privacy ledger release methods inference report",
-        metrics=(At.headline,),
-        plots=((At.figures, {}),),
+        metrics=(Paths.headline,),
+        plots=((Paths.figures, {}),),
     ),
     Stage(
         "track",
         "one MLflow run, logged from files",
         "tracking.experiment tracking.internal_metrics",
-        reads=(At.categories, At.report, At.figures, At.privacy, At.statement, At.compared, At.generator, At.loss),
-        writes=(At.tracking,),
+        reads=(Paths.categories, *_REPORTS, Paths.compared, Paths.generator, Paths.loss),
+        writes=(Paths.tracking,),
         folders="data features privacy ledger release methods report tracking",
         shared=False,
     ),

@@ -19,7 +19,7 @@ def main(project: Project) -> None:
     if project.frames is None:  # this may be another machine than that of the plan, which asked, too
         project.method.check_device(compute.device)
     generators, curves = fit_all(project.method, project.row_sets, released, compute)
-    for folder, saved in zip(project.generator_folders, generators, strict=True):
+    for folder, saved in zip(map(project.output, project.outputs.generators), generators, strict=True):
         saved.save(folder)
     names = ["loss"] if len(curves) == 1 else [f"loss_{table}" for table in project.outputs.tables]
     lines = [",".join(["iteration", *names])]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from likeness.data.encoding.frames import FrameType
-    from likeness.synthesizer.fitted import Fitted
+    from likeness.synthesizer.published import Published
 
 
 class Synthesizer(Estimates):
@@ -81,7 +81,7 @@ class Synthesizer(Estimates):
             BudgetError: over the lifetime cap; nothing was summed.
             LedgerError: there is no ledger, or it is damaged.
         """
-        from likeness.synthesizer.fitted import fit
+        from likeness.synthesizer.published import fit
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
@@ -103,7 +103,7 @@ class Synthesizer(Estimates):
         project = Project(Path(), self.params(), self.public_schema)
         return Report((), (), forecast(project, check_whole_number("rows", rows, least=1)))
 
-    def _keep(self, fitted: "Fitted") -> "Synthesizer":
+    def _keep(self, fitted: "Published") -> "Synthesizer":
         self._fitted = fitted
         vars(self).update(fitted.attributes())
         return self
@@ -155,7 +155,7 @@ class Synthesizer(Estimates):
             if replicates is None:
                 return self._fitted.sample(n, where, seed)  # type: ignore[no-any-return]
             count = check_whole_number("replicates", replicates, least=2)
-            return self._fitted.replicates(count, n, where, seed, self.params())
+            return self._fitted.sample_replicates(count, n, where, seed, self.params())
 
     def save(self, path: str | Path) -> None:
         """Write generator, released statistics, schema, plan, statement and parameters into a new folder.

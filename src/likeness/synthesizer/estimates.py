@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from likeness.methods.saved_generator import SavedGenerator
     from likeness.release.released import Released
     from likeness.report.pages import Page
-    from likeness.synthesizer.fitted import Fitted
 
 
 _ALWAYS = ("method", "epsilon", "delta", "population")  # parameters that a notebook shows, also the defaults
@@ -57,7 +56,7 @@ class Estimates(Parameters):
     generator_: "SavedGenerator"
     releases_: "dict[str, Released]"
     privacy_: dict[str, Any]
-    _fitted: "Fitted"
+    _fitted: Published
 
     def estimate(
         self,

@@ -22,9 +22,8 @@ from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import write_synthetic
 from likeness.release.partition_selection import STAGE as CATEGORIES
 from likeness.release.released import load_released
-from likeness.synthesizer.fitted import Fitted
 from likeness.synthesizer.parameters import Parameters, from_plain
-from likeness.synthesizer.published import SAVED
+from likeness.synthesizer.published import SAVED, Published
 
 if TYPE_CHECKING:
     from likeness.config.params import Params
@@ -39,7 +38,7 @@ _FOLDERS = {
 """Where a project has the releases of a stage."""
 
 
-def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
+def save(fitted: Published, params: Mapping[str, Any], target: Path) -> None:
     """Write all that may be published into a new folder, which ``likeness sample`` reads as it reads a bundle.
 
     Args:
@@ -73,7 +72,7 @@ def save(fitted: Fitted, params: Mapping[str, Any], target: Path) -> None:
         folder.rename(target)
 
 
-def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
+def load(folder: Path) -> tuple[dict[str, Any], Published]:
     """Parameters and fit of a folder in which each file has its form.
 
     Raises:
@@ -96,12 +95,12 @@ def load(folder: Path) -> tuple[dict[str, Any], Fitted]:
     for name, path in files.items():
         path.write_bytes((folder / name).read_bytes())
     frames = {name: FrameType.from_dict(frame) for name, frame in settings["frames"].items()}
-    fitted = Fitted(project, frames)
+    fitted = Published.from_project(project, frames)
     _check(fitted, folder)
     return params, fitted
 
 
-def _check(fitted: Fitted, folder: Path) -> None:
+def _check(fitted: Published, folder: Path) -> None:
     """Refuse files that do not belong together."""
     stated = {query["query"]: query["sha256"] for query in fitted.privacy["queries"]}
     if stated != {path.stem: sha256_bytes(path.read_bytes()) for path in (folder / RELEASED).iterdir()}:
@@ -111,7 +110,7 @@ def _check(fitted: Fitted, folder: Path) -> None:
         raise ReleaseError(f"{folder}: the generator was trained on other releases. Restore the folder from a copy.")
 
 
-def bundle(fitted: Fitted, params: "Params", target: Path, open_others: bool) -> list[str]:
+def bundle(fitted: Published, params: "Params", target: Path, open_others: bool) -> list[str]:
     """Draw the table, and write the bundle; return the names of its files.
 
     Args:

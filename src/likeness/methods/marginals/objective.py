@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -429,11 +428,10 @@ def _left_columns(table: _Halved) -> tuple[int, ...]:
 
 def _outer(columns: Sequence[Float32], indices: Sequence[int]) -> Float32:
     """Products of the probabilities of several columns' cells, shape (K, their cells)."""
-    return reduce(_product, (columns[index] for index in indices))
-
-
-def _product(left: Float32, right: Float32) -> Float32:
-    return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
+    product = columns[indices[0]]
+    for index in indices[1:]:
+        product = (product[:, :, None] * columns[index][:, None, :]).reshape(len(product), -1)
+    return product
 
 
 def _add_outer_slope(

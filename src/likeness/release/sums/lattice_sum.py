@@ -65,9 +65,8 @@ def cell_sum(query: Query, feature: CellMap, records: Iterable[Records]) -> np.n
     if not isinstance(feature, TablesMap):
         # A place outside its part is that of a last cell, which is dropped.
         tables = [(part,) for part in range(len(widths))]
-        counts = count_cells(
-            query, [width + 1 for width in widths], tables, steps, partial(_cells_of_parts, query), records
-        )
+        sizes, cells_of = [width + 1 for width in widths], partial(_cells_of_parts, query)
+        counts = count_cells(query, sizes, tables, steps, cells_of, records)
         return np.concatenate([count[:, :-1] for count in counts], axis=1)
     if widths != [math.prod(cells.size for cells in table) for table in feature.axes]:
         raise ReleaseError(f"{query.name}: the parts of the feature map must be as wide as its tables")
