@@ -380,7 +380,7 @@ class Marginals(Method):
 
     def _state(self, context: Context, released: Mapping[str, Released]) -> ReleaseState:
         """The state after these answers, made once for all who ask in a run."""
-        for question, answers, state in _LATEST:
+        for question, answers, state in tuple(_LATEST):  # another thread may add some meanwhile
             is_same = question == (type(self), self.privatize, context) and answers.keys() == released.keys()
             if is_same and all(
                 answers[name] is answer or answers[name].equals(answer) for name, answer in released.items()
