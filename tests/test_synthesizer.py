@@ -1,8 +1,10 @@
 """The Python API: conventions of scikit-learn, the ledger's rules, and the typing rules of a source file."""
 
+import copy
 import gc
 import json
 import math
+import pickle
 import subprocess
 import sys
 import traceback
@@ -352,6 +354,8 @@ def test_conventions_of_scikit_learn(ledger: Ledger) -> None:
     fitted = own.fit(rows())
     with pytest.raises(NotFittedError):
         clone(fitted).sample(1)
+    for sent in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):  # noqa: S301
+        assert sent.sample(9).equals(fitted.sample(9)) and sent.privacy == fitted.privacy
     assert repr(Synthesizer(epsilon=2.0)) == "Synthesizer(epsilon=2.0)"
     assert repr(Synthesizer(schema=likeness.draft(rows()))) == "Synthesizer(schema=<SchemaDraft>)"
     piped = Pipeline([("rows", fitted)])

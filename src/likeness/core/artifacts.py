@@ -4,6 +4,7 @@ import io
 from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatch
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,11 +21,13 @@ class Artifacts(dict[str, bytes]):
         root: the project's folder as a path, so that code for files works on these.
     """
 
-    def __init__(self) -> None:
-        """Start without files."""
-        super().__init__()
-        self.root: Path = type("MemoryPath", (MemoryPath,), {"files": self})()
-        self._visible: list[str] | None = None
+    _visible: list[str] | None = None
+
+    @cached_property
+    def root(self) -> Path:
+        """The root as a path; its class, which knows these files, is no other's."""
+        root: Path = type("MemoryPath", (MemoryPath,), {"files": self})()
+        return root
 
     @contextmanager
     def limited_to(self, paths: Iterable[PurePath]) -> Iterator[None]:
@@ -53,6 +56,10 @@ class MemoryPath(_SystemPath):
     """A path of a file in memory: those methods of :class:`pathlib.Path` that stages use. All others are refused."""
 
     files: ClassVar[Artifacts]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy the files and the name, from which a copy makes its own class."""
+        return _path_in, (self.files, self.as_posix())
 
     def __fspath__(self) -> str:
         """Refuse: the system must never get such a path."""
@@ -113,6 +120,10 @@ class MemoryPath(_SystemPath):
 
     def chmod(self, *_: Any, **__: Any) -> None:
         """Do nothing: only this process has the files."""
+
+
+def _path_in(files: Artifacts, name: str) -> Path:
+    return type(files.root)(name)
 
 
 class _Written(io.BytesIO):
