@@ -137,6 +137,8 @@ def test_no_row_is_left_after_a_fit_or_an_error(ledger: Ledger, monkeypatch: pyt
     assert not holds_cells(fitted) and len(holds_cells([table])) > 1
     with pytest.raises(FileNotFoundError), made[0].limited_to([ProjectPaths.plan]):
         (made[0].root / ProjectPaths.privacy).read_bytes()
+    (made[0].root / ProjectPaths.table).open("wb").write(b"rows")  # and nobody closes it
+    assert str(ProjectPaths.table) not in made[0]
     for stage in ("preprocess", "train"):
 
         def fail(project: Any) -> None:

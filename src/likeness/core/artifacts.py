@@ -133,6 +133,10 @@ class _Written(io.BytesIO):
         super().__init__(data)
         self._path = path
 
+    def __del__(self) -> None:
+        """Store nothing: whoever left the file open did not finish it, and private files may be forgotten by now."""
+        super().close()
+
     def close(self) -> None:
         if not self.closed:
             self._path.write_bytes(self.getbuffer())
