@@ -107,7 +107,10 @@ def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(
 ) -> None:
     case = next(case for case in history_cases() if case.name == f"marginals with histories{words} next_embedding")
     assert audit(case).failures == () and audit(case).reached == pytest.approx(1)
-    monkeypatch.setattr("likeness.release.records._number_shares", lambda rows: dataclasses.replace(rows, persons=None))
+    monkeypatch.setattr(
+        "likeness.release.records._number_shares",
+        lambda rows: dataclasses.replace(rows, persons=None, shared_by=np.ones(len(rows.labels), np.int64)),
+    )
     assert any("16 times the sensitivity apart" in failure for failure in audit(case).failures)
 
 

@@ -7,6 +7,7 @@ import math
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -104,6 +105,12 @@ def test_columns_give_the_sum_of_dense_rows(feature: Any, contributions: EachRec
     assert np.array_equal(lattice_sum(query, chunks), lattice_sum(query, [rows]))
 
 
+class Unnumbered(EachPerson):
+    """Leaves out how many rows a person has, so that each would count in full."""
+
+    stream = EachRecord.stream
+
+
 def test_rows_of_a_person_share_its_steps_and_lists_of_values_give_their_cells() -> None:
     cells = Cells(0, 3, (0.25, 0.5))
     for units in (np.array([0.1, 0.3, 0.9]), np.array([0.9, 0.1, 0.3])):
@@ -114,6 +121,10 @@ def test_rows_of_a_person_share_its_steps_and_lists_of_values_give_their_cells()
         expected = np.zeros(3, np.int64)
         np.add.at(expected, np.searchsorted([0.25, 0.5], units)[[0, 0, 1, 2]], [step, *[step // 3] * 3])
         assert total.tolist() == expected.tolist()
+        numbered, query = replace(records, shared_by=np.ones(4, np.int64)), replace(query, contributions=Unnumbered())
+        for wrong, asked in ((records, query), (numbered, replace(query, contributions=EachRecord()))):
+            with pytest.raises(ReleaseError, match="rows share a contribution where"):
+                lattice_sum(asked, [wrong])
 
 
 SIDE_BY_SIDE = sorted({*np.linspace(0, 1, 9)[1:-1].tolist(), *(0.3 + np.arange(500) * 1e-8).tolist()})

@@ -61,10 +61,8 @@ def count_cells(
     are_small = compiled is not None and max(groups, *sizes, 0) <= _SMALL and max(map(len, held), default=0) < 2**32
     for block in blocks(query, records, max(_ROWS, _CELLS_AT_ONCE // max(1, len(sizes)))):
         labels, cells, shared_by = block.labels, cells_of(block), block.shared_by
-        if query.is_per_person and shared_by is None:
-            shared_by = np.ones(len(labels), np.int64)
-        elif shared_by is not None and not query.is_per_person:
-            raise ReleaseError(f"{query.name}: rows share a contribution, and the query is about single rows")
+        if query.is_per_person != (shared_by is not None):
+            raise ReleaseError(f"{query.name}: rows share a contribution where a query is about people, and only there")
         inside = (labels >= 0) & (labels < groups)
         if not inside.all():
             labels, cells = labels[inside], [column[inside] for column in cells]
