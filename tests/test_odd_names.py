@@ -33,7 +33,7 @@ from likeness.data.schema.schema import entries
 from likeness.data.schema.yaml import _CoreLoader, schema_text
 from likeness.data.source.files import read_frame
 from likeness.ledger.home import locate
-from likeness.pipeline.datasets import model_of, read_schema
+from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.where import conditions, pairs
 
 pytestmark = pytest.mark.long
@@ -118,15 +118,15 @@ def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
         Ledger.create(locate())
         columns = [{"name": "self", **AB}, {"name": "cls", **AB}, {"name": "index", **DIGIT}]
         given = {"schema": schema_with(columns, "self"), "settings": FASTEST, "device": "cpu", "population": "people"}
-        table = table_of(columns, 200).assign(person=np.arange(200))
-        return Synthesizer(unit_column="person", max_rows=2, **given).fit(table)._fitted
+        table = table_of(columns, 200).assign(whose_row=np.arange(200))
+        return Synthesizer(unit_column="whose_row", max_rows=2, **given).fit(table)._fitted
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_name_works_as_a_label_and_in_rules(name: str, classes: Any, tmp_path: Path) -> None:
     columns = [{"name": name, **AB}, {"name": "other", **AB}, {"name": "third", **DIGIT}]
     schema = schema_with(columns, name)
-    labeled = replace(classes, written=model_of(schema))
+    labeled = replace(classes, project=replace(classes.project, given_schema=schema))
     drawn = labeled.sample(5, {name: "b", "third": {3, 4}}, 0)
     assert list(drawn) == [name, "other", "third"] and (drawn[name] == "b").all() and drawn["third"].isin([3, 4]).all()
     ruled = schema_with(
