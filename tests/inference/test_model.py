@@ -334,7 +334,7 @@ def saved(folder: Path, schema: Schema, released: Sequence[Released]) -> Path:
     (folder / "schema.yaml").write_text(schema_text(schema), encoding="utf-8")
     privacy = {"format": FORMAT, "adjacency": "add_remove_one", "num_records": None}
     (folder / "privacy.json").write_text(json.dumps(privacy))
-    (folder / SAVED).write_text("{}")
+    (folder / SAVED).write_text(json.dumps({"frames": {}, "params": {"cap": None, "epsilon": 1}}))
     (folder / CHECKSUMS).write_text(sums(folder))
     return folder
 

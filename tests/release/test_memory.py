@@ -101,4 +101,4 @@ def test_rows_that_wait_for_a_partner_are_two_a_bucket_or_one_a_room(terms: Buck
         return most
 
     peak(1)  # imports, and what is made once
-    assert peak(48) < peak(6) + chunk
+    assert min(peak(48), peak(48)) < peak(6) + chunk  # what another thread does meanwhile only adds
