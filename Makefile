@@ -62,8 +62,13 @@ quick-tests: $(VENV)/.installed
 test: style
 	$(MAKE) --jobs 2 types most-tests
 
+# Modules of tests and packages are compiled once, not by each worker.
+$(VENV)/.compiled: $(VENV)/.installed
+	$(PYTEST) --collect-only -qqq > /dev/null
+	touch $@
+
 # Three workers on two cores: tests that start programs wait a third of their time.
-most-tests: $(VENV)/.installed
+most-tests: $(VENV)/.compiled
 	$(PYTEST) --numprocesses 3 -m "not slow"
 
 # Both in one go: what tests share is made once.
@@ -72,9 +77,9 @@ test-all: style
 
 # What types, site and wings compute fits where tests wait.
 ci: style
-	$(MAKE) --jobs 2 all-tests types docs without
+	$(MAKE) --jobs 2 all-tests types docs without WING='$(WINGS)'
 
-all-tests: $(VENV)/.installed
+all-tests: $(VENV)/.compiled
 	$(PYTEST) --numprocesses 3
 
 test-slow: $(VENV)/.installed
@@ -86,10 +91,10 @@ fuzz: $(VENV)/.installed
 
 # A copy of the tree without a wing, and without all of them, passes the contract tests and a run.
 WINGS = papers images histories postgres
-without: $(VENV)/.installed
+without: $(VENV)/.compiled
 	$(BIN)/python scripts/without.py $(or $(WING),$(WINGS) all)
 
-docs: $(VENV)/.installed
+docs: $(VENV)/.compiled
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 clean:

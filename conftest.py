@@ -3,6 +3,7 @@
 `make quick` leaves out what starts a program or trains a network. Markers say which tests do, and each run checks it.
 """
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -43,6 +44,13 @@ def watch(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(watch)
+gc.disable()  # no module that is imported for a test becomes garbage: looking for some is a sixth of all imports
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage from now on, among what the tests make."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

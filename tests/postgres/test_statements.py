@@ -294,11 +294,9 @@ def test_a_date_without_end_is_refused(kind: str, word: str, cell: str, url: str
             ask()
 
 
-FOLDED = {letter: fold_case(letter) for letter in map(chr, range(0x80, 0x110000)) if fold_case(letter).isascii()}
-
-
 def test_the_letters_that_sql_folds_are_those_of_unicode() -> None:
-    normal = {letter: fold for letter, fold in FOLDED.items() if unicodedata.normalize("NFC", letter) == letter}
+    folded = ((letter, fold_case(letter)) for letter in map(chr, range(0x80, 0x110000)))
+    normal = {one: fold for one, fold in folded if fold.isascii() and unicodedata.is_normalized("NFC", one)}
     assert {letter: fold for letter, fold in normal.items() if len(fold) > 1} == functions._FOLDS
     assert {letter: fold for letter, fold in normal.items() if len(fold) == 1} == dict(zip("İıſ", "iis", strict=True))
     matched = "".join(letter for letter in map(chr, range(0x3100)) if re.fullmatch(functions._SPACES, letter))
