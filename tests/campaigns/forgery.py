@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from enum import IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
@@ -27,10 +27,16 @@ from likeness.release.request import request_in
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 
+P = ParamSpec("P")
 _FIELDS = ("seq", "time", "kind", "body", "previous", "digest")
 Json = dict[str, Any]
 Plant = Callable[[Path], Path | None]
 """Plants a lie in a folder. Returns what is to be verified, where that is another place."""
+
+
+def planted(write: Callable[Concatenate[Path, P], Path | None]) -> Callable[P, Plant]:
+    """Of a function of a folder and more: a function of the rest, which returns the plant."""
+    return lambda *arguments, **keywords: lambda folder: write(folder, *arguments, **keywords)
 
 
 class Seal(IntEnum):
@@ -108,29 +114,24 @@ def edit_chain(folder: Path, change: Callable[[list[Json]], object]) -> None:
     path.write_text(chain_text(records))
 
 
-def edit_body(kind: str, query: str | None = None, **changes: Any) -> Plant:
+@planted
+def edit_body(folder: Path, kind: str, query: str | None = None, **changes: Any) -> None:
     """Change the body of a record: that of a release, or the last of its kind."""
 
-    def plant(folder: Path) -> None:
-        def change(records: list[Json]) -> None:
-            keys = {one.receipt.key for one in Bundle(folder).answers if query in (None, one.receipt.query)}
-            chosen = [r["body"] for r in records if r.get("kind") == kind and r["body"].get("key") in {None, *keys}]
-            chosen[-1].update(changes)
+    def change(records: list[Json]) -> None:
+        keys = {one.receipt.key for one in Bundle(folder).answers if query in (None, one.receipt.query)}
+        chosen = [r["body"] for r in records if r.get("kind") == kind and r["body"].get("key") in {None, *keys}]
+        chosen[-1].update(changes)
 
-        edit_chain(folder, change)
-
-    return plant
+    edit_chain(folder, change)
 
 
-def edit_receipt(query: str, **changes: Any) -> Plant:
+@planted
+def edit_receipt(folder: Path, query: str, **changes: Any) -> None:
     """Change the receipt of a release."""
-
-    def plant(folder: Path) -> None:
-        path = folder / names.RELEASED / f"{query}.safetensors"
-        one = load_released(path)
-        _write(path, one, {**one.receipt.to_dict(), **changes})
-
-    return plant
+    path = folder / names.RELEASED / f"{query}.safetensors"
+    one = load_released(path)
+    _write(path, one, {**one.receipt.to_dict(), **changes})
 
 
 def edit_both(query: str, **changes: Any) -> Plant:
@@ -138,38 +139,33 @@ def edit_both(query: str, **changes: Any) -> Plant:
     return all_of(edit_body("reserve", query, **changes), edit_receipt(query, **changes))
 
 
-def edit_values(query: str, change: Callable[[np.ndarray], np.ndarray]) -> Plant:
+@planted
+def edit_values(folder: Path, query: str, change: Callable[[np.ndarray], np.ndarray]) -> None:
     """Change the values of a release."""
-
-    def plant(folder: Path) -> None:
-        path = folder / names.RELEASED / f"{query}.safetensors"
-        one = load_released(path)
-        path.write_bytes(to_bytes(Released(change(one.lattice), one.receipt, one.keys)))
-
-    return plant
+    path = folder / names.RELEASED / f"{query}.safetensors"
+    one = load_released(path)
+    path.write_bytes(to_bytes(Released(change(one.lattice), one.receipt, one.keys)))
 
 
-def edit_request(query: str, **changes: Any) -> Plant:
+@planted
+def edit_request(folder: Path, query: str, **changes: Any) -> None:
     """Change what the ledger says was asked, under the key that belongs to it, in every place that names the key."""
-
-    def plant(folder: Path) -> None:
-        edit_body("reserve", query, **changes)(folder)
-        one = next(one for one in Bundle(folder).answers if one.receipt.query == query)
-        bodies = [record.body for record in Bundle(folder).records if record.kind == "reserve"]
-        old = one.receipt.key
-        new = sha256_json(request_in(next(body for body in bodies if body["key"] == old)))
-        edit_receipt(query, key=new)(folder)
-        ledger = folder / names.LEDGER
-        ledger.write_text(ledger.read_text().replace(old, new))
-        trained = sorted(one.receipt.key for one in Bundle(folder).answers)
-        for spec in Bundle(folder).project.outputs.generators:
-            edit_json(folder / spec / "spec.json", lambda value: value["provenance"].update(releases=trained))
-        edit_body("published", releases=trained)(folder)
-
-    return plant
+    edit_body("reserve", query, **changes)(folder)
+    one = next(one for one in Bundle(folder).answers if one.receipt.query == query)
+    bodies = [record.body for record in Bundle(folder).records if record.kind == "reserve"]
+    old = one.receipt.key
+    new = sha256_json(request_in(next(body for body in bodies if body["key"] == old)))
+    edit_receipt(query, key=new)(folder)
+    ledger = folder / names.LEDGER
+    ledger.write_text(ledger.read_text().replace(old, new))
+    trained = sorted(one.receipt.key for one in Bundle(folder).answers)
+    for spec in Bundle(folder).project.outputs.generators:
+        edit_json(folder / spec / "spec.json", lambda value: value["provenance"].update(releases=trained))
+    edit_body("published", releases=trained)(folder)
 
 
-def replace_query(name: str, query: Query, values: np.ndarray | None = None) -> Plant:
+@planted
+def replace_query(folder: Path, name: str, query: Query, values: np.ndarray | None = None) -> None:
     """Another map in a release, and a receipt that is right for it.
 
     Args:
@@ -177,36 +173,29 @@ def replace_query(name: str, query: Query, values: np.ndarray | None = None) -> 
         query: with the map.
         values: in lattice steps; None: zeros.
     """
-
-    def plant(folder: Path) -> None:
-        path = folder / names.RELEASED / f"{name}.safetensors"
-        one = load_released(path)
-        squared = query.sensitivity_squared(Adjacency(one.receipt.adjacency), one.receipt.unit)
-        scale = one.receipt.noise_multiplier * squared**0.5
-        changes = {
-            "feature": query.spec(),
-            "num_groups": query.num_groups,
-            "dimension": query.dimension,
-            "lattice_bits": query.lattice_bits,
-            "sensitivity": squared**0.5 * 2.0**-query.lattice_bits,
-            "noise_scale": scale,
-            "rho": squared / (2 * scale**2),
-        }
-        lattice = np.zeros((query.num_groups, query.width), dtype=np.int64) if values is None else values
-        _write(path, Released(lattice, one.receipt), {**one.receipt.to_dict(), **changes})
-
-    return plant
+    path = folder / names.RELEASED / f"{name}.safetensors"
+    one = load_released(path)
+    squared = query.sensitivity_squared(Adjacency(one.receipt.adjacency), one.receipt.unit)
+    scale = one.receipt.noise_multiplier * squared**0.5
+    changes = {
+        "feature": query.spec(),
+        "num_groups": query.num_groups,
+        "dimension": query.dimension,
+        "lattice_bits": query.lattice_bits,
+        "sensitivity": squared**0.5 * 2.0**-query.lattice_bits,
+        "noise_scale": scale,
+        "rho": squared / (2 * scale**2),
+    }
+    lattice = np.zeros((query.num_groups, query.width), dtype=np.int64) if values is None else values
+    _write(path, Released(lattice, one.receipt), {**one.receipt.to_dict(), **changes})
 
 
-def edit_file(name: str, old: str, new: str) -> Plant:
+@planted
+def edit_file(folder: Path, name: str, old: str, new: str) -> None:
     """Replace a text that a file has."""
-
-    def plant(folder: Path) -> None:
-        text = (folder / name).read_bytes().decode()
-        assert old in text, (name, old)
-        (folder / name).write_bytes(text.replace(old, new).encode())
-
-    return plant
+    text = (folder / name).read_bytes().decode()
+    assert old in text, (name, old)
+    (folder / name).write_bytes(text.replace(old, new).encode())
 
 
 def set_value(name: str, keys: str, value: Any) -> Plant:
@@ -227,47 +216,38 @@ def set_value(name: str, keys: str, value: Any) -> Plant:
         else:
             content[last] = value
 
-    def plant(folder: Path) -> None:
-        edit_json(folder / name, change)
-
-    return plant
+    return lambda folder: edit_json(folder / name, change)
 
 
-def all_of(*plants: Plant) -> Plant:
+@planted
+def all_of(folder: Path, *plants: Plant) -> None:
     """One after the other."""
-
-    def plant(folder: Path) -> None:
-        for one in plants:
-            one(folder)
-
-    return plant
+    for one in plants:
+        one(folder)
 
 
-def hide(opened_as: str | None = None) -> Plant:
+@planted
+def hide(folder: Path, opened_as: str | None = None) -> None:
     """Show the records of an earlier run of these people as links, and state the lifetime without them.
 
     Args:
         opened_as: the people that the links are said to be about.
     """
+    ours = _keys(folder)
 
-    def plant(folder: Path) -> None:
-        ours = _keys(folder)
+    def change(records: list[Json]) -> None:
+        for record in records:
+            body = record.get("body", {})
+            about = body.get("releases", [body["key"]] if "key" in body else [])
+            if not set(about) <= set(ours):
+                parts = {"population": population_of(body), "content": content_of(Record(**record))}
+                opened = {} if opened_as is None else {"identity": opened_as, SALT: body[SALT]}
+                for key in ("time", "kind", "body"):
+                    del record[key]
+                record |= parts | opened
 
-        def change(records: list[Json]) -> None:
-            for record in records:
-                body = record.get("body", {})
-                about = body.get("releases", [body["key"]] if "key" in body else [])
-                if not set(about) <= set(ours):
-                    parts = {"population": population_of(body), "content": content_of(Record(**record))}
-                    opened = {} if opened_as is None else {"identity": opened_as, SALT: body[SALT]}
-                    for key in ("time", "kind", "body"):
-                        del record[key]
-                    record |= parts | opened
-
-        edit_chain(folder, change)
-        follow(folder)
-
-    return plant
+    edit_chain(folder, change)
+    follow(folder)
 
 
 def follow(folder: Path) -> None:

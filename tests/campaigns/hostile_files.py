@@ -11,19 +11,16 @@ from pathlib import Path
 
 from likeness.bundle import contents as names
 from likeness.bundle.files import pack
-from tests.campaigns.forgery import Plant
+from tests.campaigns.forgery import Plant, planted
 from tests.campaigns.lie_plants import NOTE
 
 
-def instead(name: str, put: Callable[[Path], object]) -> Plant:
+@planted
+def instead(folder: Path, name: str, put: Callable[[Path], object]) -> Path:
     """Something else at the place of a file."""
-
-    def plant(folder: Path) -> Path:
-        (folder / name).unlink()
-        put(folder / name)
-        return folder
-
-    return plant
+    (folder / name).unlink()
+    put(folder / name)
+    return folder
 
 
 def files_of(folder: Path) -> list[str]:
@@ -31,16 +28,13 @@ def files_of(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def zipped(change: Callable[[bytes], bytes] = lambda data: data, **items: bytes) -> Plant:
+@planted
+def zipped(folder: Path, change: Callable[[bytes], bytes] = lambda data: data, **items: bytes) -> Path:
     """The bundle as a zip file, its bytes changed."""
-
-    def plant(folder: Path) -> Path:
-        target = folder.with_suffix(".zip")
-        pack(folder, files_of(folder), target)
-        target.write_bytes(change(target.read_bytes()))
-        return target
-
-    return plant
+    target = folder.with_suffix(".zip")
+    pack(folder, files_of(folder), target)
+    target.write_bytes(change(target.read_bytes()))
+    return target
 
 
 def between(data: bytes) -> bytes:
@@ -74,16 +68,13 @@ def dated(data: bytes) -> bytes:
     return data.replace(b"\x08\x00\x00\x00\x21\x00", b"\x08\x00NOTE")
 
 
-def other_zip(write: Callable[[zipfile.ZipFile], object]) -> Plant:
+@planted
+def other_zip(folder: Path, write: Callable[[zipfile.ZipFile], object]) -> Path:
     """A zip file of other files."""
-
-    def plant(folder: Path) -> Path:
-        target = folder.with_suffix(".zip")
-        with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-            write(archive)
-        return target
-
-    return plant
+    target = folder.with_suffix(".zip")
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        write(archive)
+    return target
 
 
 def twice(archive: zipfile.ZipFile) -> None:

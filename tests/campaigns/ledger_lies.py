@@ -30,7 +30,8 @@ COSTS, CHAIN, ENTRIES, LIFETIME = "ledger costs", "ledger chain", "ledger entrie
 AUDITED = "audited, eps 0.01"
 
 
-def another(change: Change = dict, /, query: str = p.COUNTS, commit: bool = True, **changes: Any) -> f.Plant:
+@f.planted
+def another(folder: Path, change: Change = dict, /, query: str = p.COUNTS, commit: bool = True, **changes: Any) -> None:
     """One release more about these people: a copy of one of the bundle, under another attempt, and changed.
 
     Args:
@@ -39,26 +40,22 @@ def another(change: Change = dict, /, query: str = p.COUNTS, commit: bool = True
         commit: whether it has a commit.
         changes: of the body; the key does not follow.
     """
+    key = next(one.receipt.key for one in Bundle(folder).answers if one.receipt.query == query)
 
-    def plant(folder: Path) -> None:
-        key = next(one.receipt.key for one in Bundle(folder).answers if one.receipt.query == query)
+    def add(chain: list[Json]) -> None:
+        entry = next(r for r in chain if r.get("kind") == "reserve" and r["body"]["key"] == key)
+        body = {**entry["body"], "slot": "2"}
+        change(body)
+        body["key"] = sha256_json(request_in(body))
+        body |= changes
+        seq, time = len(chain), chain[-1]["time"]
+        salts = {name: body[name] for name in (SALT, "content_salt")}
+        done = {"key": body["key"], "identity": body["identity"], "reserve_seq": seq, "sha256": p.SHA, **salts}
+        added = [{"kind": "reserve", "time": time, "body": body}, {"kind": "commit", "time": time, "body": done}]
+        chain[-1:-1] = added[: 1 + commit]
 
-        def add(chain: list[Json]) -> None:
-            entry = next(r for r in chain if r.get("kind") == "reserve" and r["body"]["key"] == key)
-            body = {**entry["body"], "slot": "2"}
-            change(body)
-            body["key"] = sha256_json(request_in(body))
-            body |= changes
-            seq, time = len(chain), chain[-1]["time"]
-            salts = {name: body[name] for name in (SALT, "content_salt")}
-            done = {"key": body["key"], "identity": body["identity"], "reserve_seq": seq, "sha256": p.SHA, **salts}
-            added = [{"kind": "reserve", "time": time, "body": body}, {"kind": "commit", "time": time, "body": done}]
-            chain[-1:-1] = added[: 1 + commit]
-
-        f.edit_chain(folder, add)
-        f.follow(folder)
-
-    return plant
+    f.edit_chain(folder, add)
+    f.follow(folder)
 
 
 def chain(change: Callable[[list[Json]], object]) -> f.Plant:

@@ -26,6 +26,7 @@ from tests.campaigns.forgery import (
     edit_receipt,
     edit_values,
     hide,
+    planted,
     redraw,
     replace_query,
     set_value,
@@ -44,14 +45,11 @@ def file(name: str, data: bytes = b"x") -> Plant:
     return lambda folder: (folder / name).write_bytes(data) and None
 
 
-def without(*files: str) -> Plant:
+@planted
+def without(folder: Path, *files: str) -> None:
     """Take files away."""
-
-    def plant(folder: Path) -> None:
-        for name in files:
-            (folder / name).unlink()
-
-    return plant
+    for name in files:
+        (folder / name).unlink()
 
 
 def records(change: Callable[[list[dict[str, Any]]], object]) -> Plant:
@@ -86,33 +84,27 @@ def other_content(lines: list[str]) -> list[str]:
     return [re.sub('"content": "[0-9a-f]*"', f'"content": "{SHA}"', line) for line in lines]
 
 
-def metadata(name: str) -> Plant:
+@planted
+def metadata(folder: Path, name: str) -> None:
     """A note in the header of a safetensors file."""
-
-    def plant(folder: Path) -> None:
-        data = (folder / name).read_bytes()
-        size = int.from_bytes(data[:8], "little")
-        header = json.loads(data[8 : 8 + size])
-        header["__metadata__"]["note"] = NOTE
-        text = json.dumps(header).encode()
-        (folder / name).write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
-
-    return plant
+    data = (folder / name).read_bytes()
+    size = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + size])
+    header["__metadata__"]["note"] = NOTE
+    text = json.dumps(header).encode()
+    (folder / name).write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size :])
 
 
-def parquet(change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]], field: bool = False) -> Plant:
+@planted
+def parquet(folder: Path, change: Callable[[dict[bytes, bytes]], dict[bytes, bytes]], field: bool = False) -> None:
     """Write the Parquet file of the table again with other words in its header."""
+    import pyarrow.parquet as pq
 
-    def plant(folder: Path) -> None:
-        import pyarrow.parquet as pq
-
-        table = pq.read_table(folder / names.TABLE)
-        if field:
-            first = table.schema.field(0).with_metadata({"note": NOTE})
-            table = table.cast(table.schema.set(0, first))
-        pq.write_table(table.replace_schema_metadata(change(dict(table.schema.metadata))), folder / names.TABLE)
-
-    return plant
+    table = pq.read_table(folder / names.TABLE)
+    if field:
+        first = table.schema.field(0).with_metadata({"note": NOTE})
+        table = table.cast(table.schema.set(0, first))
+    pq.write_table(table.replace_schema_metadata(change(dict(table.schema.metadata))), folder / names.TABLE)
 
 
 def padded(folder: Path) -> None:
@@ -208,17 +200,14 @@ def other_wards(table: Any) -> Any:
     return table.assign(ward=type(ward.array).from_codes(1 - ward.cat.codes, dtype=ward.dtype))
 
 
-def weights_of(change: Callable[[dict[str, Any]], object]) -> Plant:
+@planted
+def weights_of(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     """Another specification of the generator; the weights say that they were saved with it."""
-
-    def plant(folder: Path) -> None:
-        path = folder / names.WEIGHTS
-        old = sha256_bytes((folder / names.SPEC).read_bytes())
-        edit_json(folder / names.SPEC, change)
-        new = sha256_bytes((folder / names.SPEC).read_bytes())
-        path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
-
-    return plant
+    path = folder / names.WEIGHTS
+    old = sha256_bytes((folder / names.SPEC).read_bytes())
+    edit_json(folder / names.SPEC, change)
+    new = sha256_bytes((folder / names.SPEC).read_bytes())
+    path.write_bytes(path.read_bytes().replace(old.encode(), new.encode()))
 
 
 def trained_elsewhere(folder: Path) -> None:
@@ -265,16 +254,11 @@ def double_keys(folder: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b'\\"num_groups\\":1', b'\\"num_groups\\":2'))
 
 
-def feature(query: str, drop: str = "", **changes: Any) -> Plant:
+@planted
+def feature(folder: Path, query: str, drop: str = "", **changes: Any) -> None:
     """Change the specification of a map."""
-
-    def plant(folder: Path) -> None:
-        feature = load_released(folder / names.RELEASED / f"{query}.safetensors").receipt.feature
-        edit_receipt(query, feature={key: value for key, value in {**feature, **changes}.items() if key != drop})(
-            folder
-        )
-
-    return plant
+    feature = load_released(folder / names.RELEASED / f"{query}.safetensors").receipt.feature
+    edit_receipt(query, feature={key: value for key, value in {**feature, **changes}.items() if key != drop})(folder)
 
 
 def off(query: str, *fields: str) -> list[Plant]:
