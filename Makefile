@@ -22,8 +22,9 @@ STARTING = evidence/tests tests/flows tests/pipeline
 PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
 
 # Of 22,000 modules a quarter is imported: Python compiles these by itself, and pip need not compile all.
+# The newest pip needs a third of the time of an old one to find the versions.
 $(VENV)/.installed: pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --upgrade-deps $(VENV)
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[dev,docs]'
 	touch $@
 
@@ -31,7 +32,7 @@ install: $(VENV)/.installed
 
 # What the pipeline needs, unless developers' packages are there, which include it.
 $(VENV)/.pipeline: pyproject.toml constraints.txt
-	test -e $(VENV)/.installed || $(PYTHON) -m venv $(VENV)
+	test -e $(VENV)/.installed || $(PYTHON) -m venv --upgrade-deps $(VENV)
 	test -e $(VENV)/.installed || $(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[pipeline,evaluate]'
 	touch $@
 

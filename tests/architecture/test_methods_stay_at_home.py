@@ -12,13 +12,7 @@ from tests.architecture.reachability import ROOT, Source, imported
 
 HOMES = {name: kind.__module__.rpartition(".")[0] for name, kind in METHODS.items()}
 REGISTRY = ROOT / "src/likeness/methods/__init__.py"
-SHARED_NAMES = {
-    "column_marginals",
-    "constant",
-    "tabular",
-    "image",
-    "residual_images",
-}
+SHARED_NAMES = {"column_marginals", "constant", "tabular", "image", "residual_images"}
 SCORES = {"marginals", "moments"}  # words of the evaluation, too
 NAMES = {*METHODS, *MAPS, *GENERATORS} - SHARED_NAMES - SCORES
 ABOVE = ("likeness.release", "likeness.privacy", "likeness.ledger")

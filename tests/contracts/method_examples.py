@@ -17,7 +17,7 @@ from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
 
 SMALL: dict[str, dict[str, dict[str, object]]] = {
-    "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}},
+    "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}}
 }
 # Maps, each with the number of inputs that it takes.
 EXAMPLES: dict[str, tuple[FeatureMap, int]] = {

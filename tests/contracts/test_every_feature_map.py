@@ -57,10 +57,7 @@ class Unconverted(TorchDispatchMode):
 
 EXAMPLE = pytest.mark.parametrize(
     ("feature", "inputs", "name"),
-    [
-        *(pytest.param(*EXAMPLES[name], name, id=name) for name in sorted(MAPS)),
-        *((*each, "") for each in MORE),
-    ],
+    [*(pytest.param(*EXAMPLES[name], name, id=name) for name in sorted(MAPS)), *((*each, "") for each in MORE)],
 )
 
 
@@ -145,9 +142,7 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    "feature",
-    OUTER,
-    ids=lambda feature: f"{getattr(feature, 'architecture', feature.name)}-{len(feature.shape)}d",
+    "feature", OUTER, ids=lambda feature: f"{getattr(feature, 'architecture', feature.name)}-{len(feature.shape)}d"
 )
 def test_factors_are_those_of_the_features_and_each_row_s_own_by_a_bit(feature: FeatureMap) -> None:
     assert isinstance(feature, OuterMap)

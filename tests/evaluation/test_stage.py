@@ -60,11 +60,7 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
 @pytest.mark.long
 @pytest.mark.parametrize("people", [1, 2])
 def test_a_night_with_few_people_ends_like_any_other(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    schema: Schema,
-    table_of: Callable[..., pd.DataFrame],
-    people: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: Schema, table_of: Callable[..., pd.DataFrame], people: int
 ) -> None:
     """A run that failed would show how few came, so a page says that there is nothing to compare."""
     monkeypatch.chdir(tmp_path)

@@ -12,13 +12,7 @@ from likeness.features.base import FeatureMap
 from likeness.features.column_marginals import Constant
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
-from likeness.release.records import (
-    AllRecords,
-    EachCluster,
-    EachRecord,
-    Records,
-    WithClass,
-)
+from likeness.release.records import AllRecords, EachCluster, EachRecord, Records, WithClass
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.testing.maps import check_neighbors, distance_squared
 from likeness_images.moments.clusters_map import ClassHalves

@@ -94,17 +94,11 @@ def test_all_faults_are_told_at_once_column_by_column(clone: Path) -> None:
         "gone": {"kind": "numeric", "lower": 2, "upper": 1, "transform": "sqrt"},
     }
     write(
-        clone,
-        {**GOOD, "source": None, "colour": 1, "columns": columns},
-        privacy__population=None,
-        sample={"rows": 0},
+        clone, {**GOOD, "source": None, "colour": 1, "columns": columns}, privacy__population=None, sample={"rows": 0}
     )
     code, output = run()
     assert code == 1
-    for words in (
-        "privacy.population is an open question",
-        "sample.rows must be auto or a whole number from 1, got 0",
-    ):
+    for words in ("privacy.population is an open question", "sample.rows must be auto or a whole number from 1, got 0"):
         assert words in output
     openly = "Answer from public knowledge, never from the rows."
     faults = schema_faults({**GOOD, "source": None, "colour": 1, "columns": columns})

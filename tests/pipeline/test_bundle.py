@@ -38,10 +38,7 @@ def test_a_bundle_is_right_and_holds_nothing_private(
     assert "verdict: everything was recomputed and is right" in done.stderr
     assert all(f'<h2 id="{part}">' in page.read_text() for part in ("what", "columns", "rows", "account"))
     names = {str(path.relative_to(whole)) for path in whole.rglob("*") if path.is_file()}
-    assert names == {
-        *bundle.always(Table.outputs),
-        *(f"released/{query}.safetensors" for query in QUERIES),
-    }
+    assert names == {*bundle.always(Table.outputs), *(f"released/{query}.safetensors" for query in QUERIES)}
     everything = b"".join((whole / name).read_bytes() for name in names)
     assert b"table.csv" not in everything and str(finished.root).encode() not in everything
     assert (whole / "README.md").read_text().startswith("---\npretty_name:")

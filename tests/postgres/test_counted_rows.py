@@ -68,11 +68,7 @@ def project(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name)
     root = tmp_path / "people"
     table = write_project_files(
-        root,
-        {"categories": "private", "other": "rest"},
-        source=url,
-        query="SELECT * FROM staff",
-        rows="stay",
+        root, {"categories": "private", "other": "rest"}, source=url, query="SELECT * FROM staff", rows="stay"
     )
     with (root / "schema.yaml").open("a") as file:
         file.write("rules: [{if: {x: < 0.2}, then: {sick: 'no'}}]\n")

@@ -29,14 +29,7 @@ from likeness.privacy.plan import Plan, QueryShare
 from likeness.privacy.receipt import Receipt
 from likeness.release.door import Door
 from likeness.release.query import Query
-from likeness.release.records import (
-    BucketPairs,
-    EachPerson,
-    EachRecord,
-    PositionPairs,
-    Records,
-    WithClass,
-)
+from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records, WithClass
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import REQUEST_KEYS, Dataset, request_in, request_of
 from likeness.release.sums.lattice_sum import lattice_sum

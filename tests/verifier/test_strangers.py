@@ -273,9 +273,7 @@ def test_an_origin_of_pytorch_is_that_of_one_build(change: dict[str, Any], possi
 @pytest.mark.skipif("merf" not in METHODS, reason="no method that is here trains a network")
 @pytest.mark.parametrize(
     ("where", "words"),
-    [
-        ({"device": "mps"}, r"was trained on x86_64 AVX2 \(mps\), torch 2.9.0. This machine has no such"),
-    ],
+    [({"device": "mps"}, r"was trained on x86_64 AVX2 \(mps\), torch 2.9.0. This machine has no such")],
 )
 def test_a_training_that_cannot_be_made_here_is_not_tested(where: dict[str, Any], words: str) -> None:
     origin = {"torch": "2.9.0", "device": "cpu", "processor": "x86_64 AVX2", **where}
