@@ -192,6 +192,16 @@ def small_folder(folder: Path, monkeypatch: MonkeyPatch, source: str, table: Dat
     Path("schema.yaml").write_text(yaml.safe_dump(schema, sort_keys=False))
 
 
+def asking(folder: Path, schema: Any, ingest: dict[str, Any], **privacy: Any) -> Project:
+    """A project whose params.yaml asks for a table of visitors by some settings of ``ingest``."""
+    content = yaml.safe_load((ROOT / "params.yaml").read_text())
+    content["privacy"] |= {"population": "visitors", **privacy}
+    content["ingest"] |= {"schema": "schema.yaml", **ingest}
+    (folder / "params.yaml").write_text(yaml.safe_dump(content))
+    (folder / "schema.yaml").write_text(yaml.safe_dump(schema.to_dict(), sort_keys=False))
+    return Project.load(folder)
+
+
 def stage(name: str) -> None:
     """One stage, in this process."""
     import_module(f"stages.{name}").main(Project.load())

@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from pytest import MonkeyPatch
 from typer.testing import CliRunner
 
 from likeness.cli.app import app
@@ -36,7 +37,7 @@ def faults() -> dict[str, str]:
     ],
 )
 def test_no_secret_of_a_servers_url_is_shown(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, url: str, shown: str
+    tmp_path: Path, monkeypatch: MonkeyPatch, name: str, url: str, shown: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shutil.copy(ROOT / "params.yaml", tmp_path)
@@ -46,7 +47,7 @@ def test_no_secret_of_a_servers_url_is_shown(
     assert done.exit_code == 1 and shown in done.output and "s3cret" not in done.output
 
 
-def test_credentials_reach_the_server_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_reach_the_server_in_a_header(monkeypatch: MonkeyPatch) -> None:
     asked = []
     monkeypatch.setattr("urllib.request.urlopen", lambda request, timeout: asked.append(request) or closing(StringIO()))
     _check_server("LIKENESS_MLFLOW_URI", "http://ad%40min:s3cret@host:5000/mlflow")
@@ -56,7 +57,7 @@ def test_credentials_reach_the_server_in_a_header(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.long
-def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert list(faults()) == ["ledger"]  # no project, and no ledger on this machine
     shutil.copy(ROOT / "params.yaml", tmp_path)
@@ -85,7 +86,7 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 1
 
 
-def test_who_stops_at_a_question_of_new_is_told_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_stops_at_a_question_of_new_is_told_how_to_go_on(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     def stopped(*_: object, **__: object) -> None:
         Path("data/schema/t.answers.json").write_text("{}")
         raise KeyboardInterrupt
@@ -98,9 +99,7 @@ def test_who_stops_at_a_question_of_new_is_told_how_to_go_on(tmp_path: Path, mon
     assert f"Then: cd p, likeness init {tmp_path}/t.csv --label 'my ward' --ask" in output
 
 
-def test_a_project_begins_in_any_order_and_a_wrong_label_leaves_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_project_begins_in_any_order_and_a_wrong_label_leaves_none(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "t.csv").write_text("age,ward\n3,a\n4,b\n")
     start = ["new", "p", "--table", "t.csv", "--label"]

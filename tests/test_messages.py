@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Iterator
 
 import pytest
+from pytest import MonkeyPatch
 
 from likeness.cli.bars import stage_bars
 from likeness.cli.console import say, table
@@ -43,7 +44,7 @@ def test_a_file_gets_a_line_each_tenth(capsys: pytest.CaptureFixture[str]) -> No
     ]
 
 
-def terminal_of(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+def terminal_of(monkeypatch: MonkeyPatch) -> io.StringIO:
     """Standard error as a terminal of a hundred columns."""
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
@@ -55,7 +56,7 @@ def terminal_of(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     return screen
 
 
-def reports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[Report]:
+def reports(monkeypatch: MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> list[Report]:
     """What a stage with 400 steps, a message and a line of somebody else says to the process that started it."""
     monkeypatch.setenv(REPORT, "1")
     show_messages()
@@ -67,7 +68,7 @@ def reports(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
 
 
 def test_another_process_gets_hundred_steps_and_ten_lines(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     *steps, message, chatter = reports(monkeypatch, capsys)
     assert [(step.done, step.total) for step in steps] == [(4 * part, 400) for part in range(1, 101)]
@@ -80,9 +81,7 @@ def test_another_process_gets_hundred_steps_and_ten_lines(
     assert capsys.readouterr().err.splitlines() == [*lines, "the message", "chatter"]
 
 
-def test_a_terminal_gets_a_bar_for_each_stage(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_terminal_gets_a_bar_for_each_stage(monkeypatch: MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     said = reports(monkeypatch, capsys)
     terminal = terminal_of(monkeypatch)
     show_messages()
@@ -101,7 +100,7 @@ def test_a_terminal_gets_a_bar_for_each_stage(
 
 
 @pytest.mark.parametrize("level", ["NOTSET", "ERROR"])
-def test_a_library_user_sees_nothing_unasked_and_may_silence_it(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
+def test_a_library_user_sees_nothing_unasked_and_may_silence_it(monkeypatch: MonkeyPatch, level: str) -> None:
     terminal = terminal_of(monkeypatch)
     if level == "NOTSET":
         LOG.handlers = []
@@ -120,7 +119,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> list[str]:
+def shown(monkeypatch: MonkeyPatch, stream: io.StringIO) -> list[str]:
     for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -130,13 +129,13 @@ def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> list[str]:
     return stream.getvalue().splitlines()
 
 
-def test_a_terminal_gets_lines_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_lines_that_fit(monkeypatch: MonkeyPatch) -> None:
     lines = [re.sub("\x1b.*?m", "", line) for line in shown(monkeypatch, Terminal())]
     assert max(map(len, lines)) <= 80 and len(lines) > 6
     assert lines[1].startswith("    words") and any("─" in line for line in lines)
 
 
-def test_a_pipe_gets_one_line_a_row_without_colors(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pipe_gets_one_line_a_row_without_colors(monkeypatch: MonkeyPatch) -> None:
     lines = shown(monkeypatch, io.StringIO())
     assert len(lines) == 4 and lines[0].endswith("end") and not {"\x1b", "─"} & set("".join(lines))
     assert lines[2].split("  ")[0] == ROWS[0][0].strip() and lines[3].split() == ["f1", "12.25"]

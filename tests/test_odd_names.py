@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from pytest import MonkeyPatch
 from toys import schema_with
 from typer.testing import CliRunner
 from verdicts import verify
@@ -111,7 +112,7 @@ def test_every_name_works_as_a_column(tmp_path: Path, names: list[str]) -> None:
 @pytest.fixture(scope="module")
 def classes(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The fit of a table with a label, whose columns get other names."""
-    with pytest.MonkeyPatch.context() as patch:
+    with MonkeyPatch.context() as patch:
         folder = tmp_path_factory.mktemp("classes")
         patch.setenv("LIKENESS_HOME", str(folder / "ledger"))
         patch.setenv("LIKENESS_ANCHOR", str(folder / "anchor"))
@@ -196,7 +197,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def fitted(home: Path, monkeypatch: pytest.MonkeyPatch) -> Synthesizer:
+def fitted(home: Path, monkeypatch: MonkeyPatch) -> Synthesizer:
     """A fit that all tests share, with its ledger."""
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("LIKENESS_HOME", str(home / "ledger"))
@@ -252,9 +253,7 @@ def test_more_rows_than_fit_in_memory_are_refused(fitted: Synthesizer, home: Pat
     assert not (home / "bundle").exists()
 
 
-def test_a_full_disk_leaves_no_part_of_a_table(
-    fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_leaves_no_part_of_a_table(fitted: Synthesizer, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     def full(_: object, path: Path, **__: object) -> None:
         path.write_text("half a ro")
         raise OSError(errno.ENOSPC, "No space left on device")

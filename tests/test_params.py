@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytest import TempPathFactory
 from typer.testing import CliRunner
 
 from likeness.bundle.contents import params_of, settings_of
@@ -302,9 +303,7 @@ VALUES = st.recursive(
 @pytest.mark.long
 @settings(deadline=None, max_examples=60)
 @given(key=KEYS, value=VALUES)
-def test_any_value_gives_settings_or_a_plain_error(
-    tmp_path_factory: pytest.TempPathFactory, key: str, value: Any
-) -> None:
+def test_any_value_gives_settings_or_a_plain_error(tmp_path_factory: TempPathFactory, key: str, value: Any) -> None:
     try:
         loaded(tmp_path_factory.mktemp("fuzz"), {**EVERY, key: value})
     except LikenessError as error:

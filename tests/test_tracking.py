@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pytest import CaptureFixture
 
 from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_json
@@ -87,9 +88,7 @@ def everything_stored(folder: Path) -> bytes:
         return files + "\n".join(connection.iterdump()).encode()
 
 
-def test_public_numbers_arrive_and_private_ones_stay(
-    project: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Path, capfd: CaptureFixture[str]) -> None:
     from likeness.tracking.run import run_witnesses
 
     run = fetch(track(Project.load()))

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate
 
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle, chain_text
@@ -63,12 +63,18 @@ def chain(change: Callable[[list[Json]], object]) -> f.Plant:
     return f.all_of(p.records(change), f.follow)
 
 
+def chained(change: Callable[Concatenate[list[Json], f.P], object]) -> Callable[f.P, f.Plant]:
+    """Of a function of records and more: a function of the rest, which returns the plant."""
+    return lambda *arguments, **keywords: chain(lambda records: change(records, *arguments, **keywords))
+
+
 def of(kind: str, place: int = -1) -> Callable[[list[Json]], Json]:
     """The record of a kind at a place among those of its kind."""
     return lambda found: [record for record in found if record.get("kind") == kind][place]
 
 
-def put(kind: str, before: str | None = None, **changes: Any) -> f.Plant:
+@chained
+def put(found: list[Json], kind: str, before: str | None = None, **changes: Any) -> None:
     """A copy of the last record of a kind with another body.
 
     Args:
@@ -76,13 +82,9 @@ def put(kind: str, before: str | None = None, **changes: Any) -> f.Plant:
         before: kind of the first record that it stands before; None: it stands before the last record.
         changes: of the body.
     """
-
-    def change(found: list[Json]) -> None:
-        one = of(kind)(found)
-        place = len(found) - 1 if before is None else found.index(of(before, 0)(found))
-        found.insert(place, {**one, "time": found[place]["time"], "body": {**one["body"], **changes}})
-
-    return chain(change)
+    one = of(kind)(found)
+    place = len(found) - 1 if before is None else found.index(of(before, 0)(found))
+    found.insert(place, {**one, "time": found[place]["time"], "body": {**one["body"], **changes}})
 
 
 def cheaper(factor: float, body: Json) -> None:
@@ -154,16 +156,13 @@ def noted_day(found: list[Json]) -> None:
     found.insert(len(found) - 1, {**found[-1], "kind": "day", "body": {**salts, "note": p.NOTE}})
 
 
-def recovered(**changes: Any) -> f.Plant:
+@chained
+def recovered(found: list[Json], **changes: Any) -> None:
     """The cost of a lost record before the first release, and changed."""
-
-    def change(found: list[Json]) -> None:
-        cap = of("cap", 0)(found)
-        body = {key: cap["body"][key] for key in ("identity", SALT, "content_salt")}
-        body |= {"rho": 0.0, "delta_keys": 0.0, "error": 0.0, "lost": [p.SHA], **changes}
-        found.insert(found.index(of("reserve", 0)(found)), {**cap, "kind": "recovered", "body": body})
-
-    return chain(change)
+    cap = of("cap", 0)(found)
+    body = {key: cap["body"][key] for key in ("identity", SALT, "content_salt")}
+    body |= {"rho": 0.0, "delta_keys": 0.0, "error": 0.0, "lost": [p.SHA], **changes}
+    found.insert(found.index(of("reserve", 0)(found)), {**cap, "kind": "recovered", "body": body})
 
 
 def paid_by_a_loss(found: list[Json]) -> None:
@@ -194,15 +193,12 @@ def of_rows(found: list[Json]) -> None:
         found.remove(record)
 
 
-def raised(**first: Any) -> f.Plant:
+@chained
+def raised(found: list[Json], **first: Any) -> None:
     """A cap like the last one at the end, and other values in the first."""
-
-    def change(found: list[Json]) -> None:
-        cap = of("cap")(found)
-        found.insert(len(found) - 1, {**cap, "time": found[-1]["time"], "body": dict(cap["body"])})
-        cap["body"].update(first)
-
-    return chain(change)
+    cap = of("cap")(found)
+    found.insert(len(found) - 1, {**cap, "time": found[-1]["time"], "body": dict(cap["body"])})
+    cap["body"].update(first)
 
 
 def with_a_point(found: list[Json]) -> None:

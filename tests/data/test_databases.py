@@ -14,6 +14,8 @@ import pandas as pd
 import pytest
 import yaml
 from postgres_server import server
+from pytest import MonkeyPatch
+from small_project import asking
 from sqlalchemy import create_engine
 from toys import schema_with
 from typer.testing import CliRunner
@@ -64,7 +66,7 @@ def sqlite(path: Path, table: pd.DataFrame, order: "np.ndarray | None" = None) -
 
 
 @pytest.fixture
-def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Database:
+def database(tmp_path: Path, monkeypatch: MonkeyPatch) -> Database:
     """Chunks of a few rows, so that there are many."""
     monkeypatch.setattr("likeness.data.source.databases._ROWS", 64)
     return sqlite(tmp_path / "people.db", visits())
@@ -249,17 +251,12 @@ def test_words_like_limit_may_be_names_and_texts(query: str) -> None:
 
 def project(database: Database, folder: Path, **privacy: Any) -> Project:
     """A folder of its own whose params.yaml asks the database."""
-    content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"population": "visitors", **privacy}
-    content["ingest"] |= {"source": database.url, "query": "visits", "schema": "schema.yaml"}
-    content["ingest"]["split"] = {"column": "part"}
-    (folder / "params.yaml").write_text(yaml.safe_dump(content))
-    (folder / "schema.yaml").write_text(yaml.safe_dump(SCHEMA.to_dict(), sort_keys=False))
-    return Project.load(folder)
+    asks = {"source": database.url, "query": "visits", "split": {"column": "part"}}
+    return asking(folder, SCHEMA, asks, **privacy)
 
 
 def test_stages_read_it_and_places_that_do_not_exist_are_refused(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     asked, ledger = project(database, tmp_path), Ledger.create(locate())
@@ -273,9 +270,7 @@ def test_stages_read_it_and_places_that_do_not_exist_are_refused(
         project(database, tmp_path, adjacency="replace_one", num_records=10)
 
 
-def test_init_drafts_a_schema_from_a_database(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_init_drafts_a_schema_from_a_database(database: Database, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     words = ["init", database.url, "--query", "SELECT * FROM visits", "--person", "pid", "--name", "mine"]
@@ -295,7 +290,7 @@ def test_init_drafts_a_schema_from_a_database(
 
 
 @pytest.mark.process
-def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgresql_gives_the_same_rows_and_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     with server() as folder:
         url = f"postgresql+psycopg://owner@/postgres?host={folder}"
         engine = create_engine(url)

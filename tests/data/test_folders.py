@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from small_project import asking
 from toys import schema_with
 
 from likeness.config.params import FileFormat
@@ -174,13 +174,7 @@ def test_what_a_server_refuses_in_a_folder_has_the_name_of_the_source(
 
 
 def project(folder: Path, source: Path, schema: Schema, **privacy: Any) -> Project:
-    content = yaml.safe_load((ROOT / "params.yaml").read_text())
-    content["privacy"] |= {"population": "visitors", **privacy}
-    content["ingest"] |= {"source": source.name, "schema": "schema.yaml"}
-    content["ingest"]["split"] = {"test_fraction": 0.5}
-    (folder / "params.yaml").write_text(yaml.safe_dump(content))
-    (folder / "schema.yaml").write_text(yaml.safe_dump(schema.to_dict(), sort_keys=False))
-    return Project.load(folder)
+    return asking(folder, schema, {"source": source.name, "split": {"test_fraction": 0.5}}, **privacy)
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pytest import MonkeyPatch
 from toys import schema_with
 
 from likeness.config.params import FileFormat
@@ -91,7 +92,7 @@ def test_no_line_changes_the_record_of_another() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("separator", [",", " ", "\t"])
-def test_the_fast_reader_gives_the_cells_of_the_exact_one(monkeypatch: pytest.MonkeyPatch, separator: str) -> None:
+def test_the_fast_reader_gives_the_cells_of_the_exact_one(monkeypatch: MonkeyPatch, separator: str) -> None:
     quoted = [
         '"a",2,"c"',
         '1,"b,""',
@@ -138,7 +139,7 @@ BORDERS = ["1,2,3", '"x', '"y",2,3', 'bed 5",4,5', '1,"', '",2', "a\rb", '"a\r',
     ],
 )
 def test_no_encoding_quote_or_border_of_a_block_joins_lines(
-    monkeypatch: pytest.MonkeyPatch, encoding: str, quote: str
+    monkeypatch: MonkeyPatch, encoding: str, quote: str
 ) -> None:
     """Blocks of 7 bytes and chunks of 2 rows: borders lie everywhere."""
     monkeypatch.setattr(csv_files, "_BLOCK", 7)
@@ -159,9 +160,7 @@ def test_no_encoding_quote_or_border_of_a_block_joins_lines(
 @pytest.mark.long
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 @pytest.mark.parametrize("block", [5, 1000])
-def test_no_byte_too_many_hides_the_lines_up_to_another(
-    monkeypatch: pytest.MonkeyPatch, encoding: str, block: int
-) -> None:
+def test_no_byte_too_many_hides_the_lines_up_to_another(monkeypatch: MonkeyPatch, encoding: str, block: int) -> None:
     monkeypatch.setattr(csv_files, "_BLOCK", block)
     end, others = "\n".encode(encoding), [[str(place), "é", ""] for place in range(6)]
     lines = [",".join(row).encode(encoding) for row in others]
@@ -177,9 +176,7 @@ def test_no_byte_too_many_hides_the_lines_up_to_another(
 
 @pytest.mark.parametrize("line", ['"lies awake,51,yes', "a\rb", "a\0b", '"x\ny",1', "x" * 2_000, "y" * 1_100, "1\r"])
 @pytest.mark.parametrize("is_header", [False, True])
-def test_a_refused_line_is_said_in_words_and_not_quoted(
-    monkeypatch: pytest.MonkeyPatch, line: str, is_header: bool
-) -> None:
+def test_a_refused_line_is_said_in_words_and_not_quoted(monkeypatch: MonkeyPatch, line: str, is_header: bool) -> None:
     monkeypatch.setattr(csv_files, "_LONGEST", 1_000)
     monkeypatch.setattr(csv_files, "_BLOCK", 500)
     line = f"{SECRET},{line}"

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from pytest import MonkeyPatch
 from toys import schema_with
 
 from likeness.config.params import FileFormat, Ingest
@@ -435,9 +436,7 @@ def test_a_web_server_gives_the_rows_of_the_file(tmp_path: Path) -> None:
         server.shutdown()
 
 
-def test_a_project_reads_a_url_and_notices_a_change(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: str
-) -> None:
+def test_a_project_reads_a_url_and_notices_a_change(tmp_path: Path, monkeypatch: MonkeyPatch, memory: str) -> None:
     monkeypatch.chdir(tmp_path)
     ledger = Ledger.create(locate())
     content = yaml.safe_load((ROOT / "params.yaml").read_text())

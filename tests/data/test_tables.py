@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pytest import MonkeyPatch
 from table_strategies import column_values, schemas_and_tables
 
 from likeness.core.errors import ArtifactError, DataError
@@ -234,9 +235,7 @@ def test_only_the_owner_may_read(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o700
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     def full(path: Path) -> None:
         assert path.exists()
         raise OSError("no space left")

@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pytest import MonkeyPatch
 from toys import schema_with
 
 from likeness.config.load import load_params
@@ -102,7 +103,7 @@ def joined(chunks: Any) -> pd.DataFrame:
 @pytest.mark.parametrize("size", [7, 50])
 @pytest.mark.parametrize("form", ["folder", "csv", "parquet"])
 def test_cells_are_typed_alike_in_chunks_of_any_size(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str, size: int
+    tmp_path: Path, monkeypatch: MonkeyPatch, form: str, size: int
 ) -> None:
     path = source(tmp_path)
     if form != "folder":
@@ -158,7 +159,7 @@ def test_folders_that_might_hide_rows_are_refused(tmp_path: Path) -> None:
         read_source(path, SCHEMA)
 
 
-def test_a_long_row_is_refused_in_any_chunk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_row_is_refused_in_any_chunk(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     path = tmp_path / "t.csv"
     text = raw(60).to_pandas().to_csv(index=False).splitlines()
     text[40] += ",8675309"
@@ -173,7 +174,7 @@ def test_a_long_row_is_refused_in_any_chunk(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.long
 @pytest.mark.parametrize("rule", ["column", "content", "position"])
 def test_the_split_and_the_digest_are_those_of_the_whole_table(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str
+    tmp_path: Path, monkeypatch: MonkeyPatch, rule: str
 ) -> None:
     path, split = source(tmp_path), Split(column="part") if rule == "column" else Split(test_fraction=0.3, seed=1)
     adjacency = "replace_one" if rule == "position" else "add_remove_one"
@@ -208,9 +209,7 @@ def digest_of(params: Params, schema: Schema = SCHEMA, engine: Engine = LOCAL, k
 
 
 @pytest.mark.long
-def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_rows_of_a_source_are_known_whatever_is_asked_of_them(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     path = source(tmp_path)
     expected = digest_of(settings_of(path))
     fewer = replace(SCHEMA, columns=SCHEMA.columns[:0:-1])
@@ -257,7 +256,7 @@ def test_a_csv_and_its_frame_have_the_digest_of_their_rows_too(tmp_path: Path) -
 
 @pytest.mark.long
 def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kinds.yaml").write_text(schema_text(SCHEMA))
@@ -278,7 +277,7 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
 @pytest.mark.parametrize(("fraction", "part"), [(1e-9, "test"), (1 - 1e-9, "training")])
 @pytest.mark.parametrize("adjacency", ["add_remove_one", "replace_one"])
 def test_a_split_that_leaves_no_rows_of_a_part_stops_before_anything_is_spent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, adjacency: str, fraction: float, part: str
+    tmp_path: Path, monkeypatch: MonkeyPatch, adjacency: str, fraction: float, part: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kinds.yaml").write_text(schema_text(SCHEMA))
@@ -289,7 +288,7 @@ def test_a_split_that_leaves_no_rows_of_a_part_stops_before_anything_is_spent(
     assert not ProjectPaths.table.exists() and Ledger.open(locate()).head() == ledger.head()
 
 
-def test_all_rows_train_where_none_are_held_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_rows_train_where_none_are_held_out(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "kinds.yaml").write_text(schema_text(SCHEMA))
     Ledger.create(locate())
@@ -307,9 +306,7 @@ def test_a_csv_without_split_column_is_split_by_position_too(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("size", [5, 16, 60])
-def test_a_private_file_does_not_tell_how_its_rows_came(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
+def test_a_private_file_does_not_tell_how_its_rows_came(tmp_path: Path, monkeypatch: MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(tables, "_ROW_GROUP", 16)
     table = read_source(source(tmp_path), SCHEMA)[0]
     path = tmp_path / "private/t.arrow"
@@ -324,7 +321,7 @@ def test_a_private_file_does_not_tell_how_its_rows_came(
     pd.testing.assert_frame_equal(joined(parts), table)
 
 
-def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Also where it is written in several pieces. A false alarm: 2 equal blocks of 512 bits, below 1e-100."""
     monkeypatch.setattr(tables, "_PADDING_AT_ONCE", 1000)
     found = set()
@@ -337,7 +334,7 @@ def test_padding_is_fresh_and_random_in_every_part(tmp_path: Path, monkeypatch: 
 
 
 def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tables, "_ROW_GROUP", 300)
     path = tmp_path / "private/t.arrow"

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from pytest import LogCaptureFixture
 
 from likeness.config.params import Evaluate
 from likeness.data.schema.schema import Schema
@@ -190,9 +191,7 @@ def test_means_are_those_of_the_rows(written: Path) -> None:
     assert metrics["marginals"]["shuffled"]["2"] == pytest.approx(sum(values) / len(values))
 
 
-def test_progress_tells_no_number(
-    tmp_path: Path, schema: Schema, table_of: Tables, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_progress_tells_no_number(tmp_path: Path, schema: Schema, table_of: Tables, caplog: LogCaptureFixture) -> None:
     caplog.set_level("INFO", "likeness")
     evaluate(
         *(table_of(60, seed) for seed in (1, 2, 3)),

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from pytest import MonkeyPatch
 
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
@@ -22,11 +23,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("held_out", [True, False])
 def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_columns(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    schema: Schema,
-    table_of: Callable[..., pd.DataFrame],
-    held_out: bool,
+    tmp_path: Path, monkeypatch: MonkeyPatch, schema: Schema, table_of: Callable[..., pd.DataFrame], held_out: bool
 ) -> None:
     """Without held-out rows, halves of all rows stand in their places."""
     monkeypatch.chdir(tmp_path)
@@ -60,7 +57,7 @@ def test_each_part_of_the_table_has_its_place_and_nothing_stands_beside_the_colu
 @pytest.mark.long
 @pytest.mark.parametrize("people", [1, 2])
 def test_a_night_with_few_people_ends_like_any_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, schema: Schema, table_of: Callable[..., pd.DataFrame], people: int
+    tmp_path: Path, monkeypatch: MonkeyPatch, schema: Schema, table_of: Callable[..., pd.DataFrame], people: int
 ) -> None:
     """A run that failed would show how few came, so a page says that there is nothing to compare."""
     monkeypatch.chdir(tmp_path)

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import psutil
 import pytest
+from pytest import MonkeyPatch
 
 from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_bytes
@@ -142,7 +143,7 @@ def test_the_account_and_the_newest_head_are_left_as_artifacts_once(short: Path,
     assert "sha256" not in privacy_table(privacy | {"private": False})[0]
 
 
-def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_as_shipped_prefect_sends_nothing_of_its_times_anywhere(toy: Path, monkeypatch: MonkeyPatch) -> None:
     """Its database tells how long private stages took; it stays in the project's folder."""
     from prefect.settings import Settings
 
@@ -245,7 +246,7 @@ def test_a_run_that_breaks_at_every_stage_releases_once(toy: Path, prefect_serve
     assert sha256_bytes((toy / "b.txt").read_bytes()) == digest
 
 
-def test_a_stage_that_takes_too_long_is_killed(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_that_takes_too_long_is_killed(toy: Path, monkeypatch: MonkeyPatch) -> None:
     """Its time begins when it is at work: a busy machine may take any time until then."""
 
     class Clock(threading.Timer):
@@ -262,9 +263,7 @@ def test_a_stage_that_takes_too_long_is_killed(toy: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.process
-def test_without_groups_of_processes_all_that_was_started_is_killed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_groups_of_processes_all_that_was_started_is_killed(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Windows has no os.killpg."""
     monkeypatch.delattr(os, "killpg")
     sleeps = "import time; time.sleep(60)"
@@ -295,17 +294,21 @@ def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_data
     assert not list(Path(outside["PREFECT_HOME"]).glob("storage/*"))
 
 
+def at_work(toy: Path, process: "subprocess.Popen[Any]") -> tuple[int, list[int]]:
+    """The first stage, as soon as it runs, and all that a process has started."""
+    deadline = time.monotonic() + 300
+    while not (toy / "pid").exists() or not (toy / "pid").read_text():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    return int((toy / "pid").read_text()), [one.pid for one in psutil.Process(process.pid).children(recursive=True)]
+
+
 @pytest.mark.slow
 def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> None:
     """A flow that is told to end leaves no stage that would finish later, and no server."""
     (toy / "step.py").write_text(SLEEPER)
     flow = subprocess.Popen([sys.executable, "-m", "flows.synthesize"], cwd=toy, env=outside, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 300
-    while not (toy / "pid").exists() or not (toy / "pid").read_text():
-        assert time.monotonic() < deadline and flow.poll() is None
-        time.sleep(0.1)
-    children = [child.pid for child in psutil.Process(flow.pid).children(recursive=True)]
-    stage = int((toy / "pid").read_text())
+    stage, children = at_work(toy, flow)
     assert stage in children and len(children) >= 3  # dvc, its stage, Prefect's server
     flow.send_signal(signal.SIGTERM)
     assert flow.wait(timeout=300) == 128 + signal.SIGTERM
@@ -319,12 +322,8 @@ def test_sigterm_ends_likeness_run_with_its_stage(toy: Path) -> None:
     ready = "from likeness.pipeline.ledger_session import LedgerSession as one; one.check_ready = lambda *_: None"
     command = [sys.executable, "-c", f"{ready}; from likeness.cli.app import main; main()", "run"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 300
-    while not (toy / "pid").exists() or not (toy / "pid").read_text():
-        assert time.monotonic() < deadline and run.poll() is None
-        time.sleep(0.05)
-    started = [child.pid for child in psutil.Process(run.pid).children(recursive=True)]
-    assert int((toy / "pid").read_text()) in started and len(started) >= 2  # dvc, its stage
+    stage, started = at_work(toy, run)
+    assert stage in started and len(started) >= 2  # dvc, its stage
     run.send_signal(signal.SIGTERM)
     run.send_signal(signal.SIGTERM)
     text, error = run.communicate(timeout=300)

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from harmful_texts import refuse_harmful_texts
+from pytest import MonkeyPatch
 from test_odd_names import AB, DIGIT, FASTEST, NAMES, OF_HISTORIES, REFUSED
 
 from likeness import Ledger, Synthesizer
@@ -102,9 +103,7 @@ def test_a_person_moves_no_sum_by_more_than_one_record(which: str, memory: list[
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", ["", " and memory"])
-def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(
-    words: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_of_a_person_that_do_not_share_a_contribution_are_reported(words: str, monkeypatch: MonkeyPatch) -> None:
     case = next(case for case in history_cases() if case.name == f"marginals with histories{words} next_embedding")
     assert audit(case).failures == () and audit(case).reached == pytest.approx(1)
     monkeypatch.setattr(

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from PIL import Image
+from pytest import MonkeyPatch
 from toys import schema_with
 
 from likeness.config.params import Split
@@ -123,15 +124,10 @@ def bomb(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
 
 
-def animated() -> bytes:
+def several(kind: str) -> bytes:
+    """Two pictures in one file."""
     frames, out = [Image.new("RGB", (6, 4), color) for color in ("red", "blue")], io.BytesIO()
-    frames[0].save(out, "PNG", save_all=True, append_images=frames[1:])
-    return out.getvalue()
-
-
-def several_jpegs() -> bytes:
-    frames, out = [Image.new("RGB", (6, 4), color) for color in ("red", "blue")], io.BytesIO()
-    frames[0].save(out, "MPO", save_all=True, append_images=frames[1:])
+    frames[0].save(out, kind, save_all=True, append_images=frames[1:])
     return out.getvalue()
 
 
@@ -153,8 +149,8 @@ BLANK = np.zeros(COLOR, np.uint8)
         (bomb(9_000, 9_999), "another size"),
         (bomb(10_000, 10_000), "another size"),
         (bomb(60_000, 60_000), "another size"),
-        (animated(), "several frames"),
-        (several_jpegs(), "several frames"),
+        (several("PNG"), "several frames"),
+        (several("MPO"), "several frames"),
         (encoded(np.zeros((4, 6, 4), np.uint8)), "other channels or depths .* gray or RGB"),
         (encoded(np.zeros(GRAY, np.uint16)), "other channels or depths"),
         (encoded(BLANK, transparency=(0, 0, 0)), "not transparent"),
@@ -453,9 +449,7 @@ def test_images_in_a_file_of_arrays_have_no_owner(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove_one"])
-def test_images_have_the_digest_of_their_columns(
-    adjacency: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_images_have_the_digest_of_their_columns(adjacency: str, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr(tables, "_GROUP_BYTES", 6 * 16)
     label = {"y": {"kind": "categorical", "categories": ["0", "1"]}}
     own = schema_with(label, "y", name="toy images", image={"shape": [2, 3]})

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from toy_release import ROWS, SCHEMA, drawn, exact, read_draws, table
+from toy_release import ROWS, SCHEMA, drawn, exact, noisier, read_draws, table
 
 from likeness.core.errors import ParamsError, ReleaseError
 from likeness.data.encoding.encoder import Encoder
@@ -220,14 +220,6 @@ def test_a_ratio_of_an_empty_group_may_be_anything() -> None:
     assert (low[0], high[0]) == (-np.inf, np.inf)
     low, high = Ratio(30 * one, 60 * one, (one, 0 * one, one)).interval(1.96)
     assert 0.45 < low[0] < 0.5 < high[0] < 0.55
-
-
-def noisier(one: Released, times: float = 60.0) -> Released:
-    """A release of sums that noise hides: its error becomes many times as wide, and its values move as far."""
-    generator = np.random.default_rng(1)
-    moved = generator.normal(0, times * one.receipt.noise_scale, one.lattice.shape).round().astype(one.lattice.dtype)
-    scale = one.receipt.noise_scale * times
-    return replace(one, lattice=one.lattice + moved, receipt=replace(one.receipt, noise_scale=scale))
 
 
 @pytest.mark.parametrize("by", [(), ("y",)])

@@ -5,14 +5,14 @@ The terms against generalized least squares with one unknown a cell of the joint
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 import pytest
-from toy_release import SCHEMA, drawn, exact
+from toy_release import SCHEMA, drawn, exact, noisier
 
 from likeness.inference.measurements import measurements
 from likeness.inference.relations import FALSE_ALARMS, KEPT, NOT_KEPT, UNKNOWN, relations, summary
@@ -65,15 +65,6 @@ def saved(model: Model) -> SavedGenerator:
 
 def verdicts(released: Iterable[Released], model: Model) -> Any:
     return {(one.first, one.second): one.verdict for one in relations(ROW_SETS, released, [saved(model)])}
-
-
-def noisier(one: Released, times: float = 60.0) -> Released:
-    """A release that noise hides: its error becomes many times as wide, and its values move as far."""
-    generator = np.random.default_rng(1)
-    moved = generator.normal(0, times * one.receipt.noise_scale, one.lattice.shape).round().astype(one.lattice.dtype)
-    return replace(
-        one, lattice=one.lattice + moved, receipt=replace(one.receipt, noise_scale=one.receipt.noise_scale * times)
-    )
 
 
 def test_a_model_with_the_dependence_keeps_it_and_one_without_does_not() -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from pytest import MonkeyPatch
 from ruled import SCHEMA, rows
 from typer.testing import CliRunner
 from verdicts import verify
@@ -29,13 +30,13 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Synthesizer]:
     home = tmp_path_factory.mktemp("home") / "ledger"
     settings = {"privatize": {"bins": 4}, "train": {"iterations": 60, "num_components": 20}}
     given = {"schema": SCHEMA, "population": "ruled people", "epsilon": 1e4, "cap": (1e6, 1e-5), "settings": settings}
-    with pytest.MonkeyPatch.context() as patch:
+    with MonkeyPatch.context() as patch:
         at(patch, home)
         Ledger.create(locate())
         yield Synthesizer(**given, ledger_home=str(home)).fit(rows(ROWS))
 
 
-def at(patch: pytest.MonkeyPatch, home: str | Path) -> None:
+def at(patch: MonkeyPatch, home: str | Path) -> None:
     """Point ledger and anchor at those of the fit."""
     patch.setenv("LIKENESS_HOME", str(home))
     patch.setenv("LIKENESS_ANCHOR", str(Path(home).with_name("anchor")))
@@ -64,9 +65,7 @@ def test_replicates_have_all_columns(fitted: Synthesizer, tmp_path: Path) -> Non
             assert list(table.columns) == list(SCHEMA.names)
 
 
-def test_a_bundle_of_computed_columns_is_right(
-    fitted: Synthesizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bundle_of_computed_columns_is_right(fitted: Synthesizer, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """The verifier asks about rows of the schema, not of the model. Loss distributions would take gigabytes here."""
     at(monkeypatch, str(fitted.ledger_home))
     fitted.bundle(tmp_path / "bundle", n=30)

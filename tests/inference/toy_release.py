@@ -117,3 +117,11 @@ def drawn(draws: int) -> tuple[tuple[Released, ...], ...]:
 def read_draws(draws: int, total: float | None = None) -> tuple[Measurements, ...]:
     """What a reader makes of them; ``total``: the public number of records."""
     return tuple(measurements(SCHEMA, draw, total) for draw in drawn(draws))
+
+
+def noisier(one: Released, times: float = 60.0) -> Released:
+    """A release of sums that noise hides: its error becomes many times as wide, and its values move as far."""
+    generator = np.random.default_rng(1)
+    moved = generator.normal(0, times * one.receipt.noise_scale, one.lattice.shape).round().astype(one.lattice.dtype)
+    scale = one.receipt.noise_scale * times
+    return replace(one, lattice=one.lattice + moved, receipt=replace(one.receipt, noise_scale=scale))

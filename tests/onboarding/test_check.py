@@ -287,20 +287,19 @@ def test_rules_that_span_columns(clone: Path, change: dict[str, Any], words: str
 
 
 @pytest.mark.parametrize(
-    ("schema", "words"),
-    [("name: [", "is not valid YAML"), ("- 1\n", "must hold a mapping"), ("", "must hold a mapping")],
+    ("name", "text", "words"),
+    [
+        ("own.yaml", "name: [", ["is not valid YAML"]),
+        ("own.yaml", "- 1\n", ["must hold a mapping"]),
+        ("own.yaml", "", ["must hold a mapping"]),
+        ("params.yaml", "a: [", ["params.yaml", "The forecast follows"]),
+        ("params.yaml", "[]", ["params.yaml", "The forecast follows"]),
+    ],
 )
-def test_a_schema_that_is_none(clone: Path, schema: str, words: str) -> None:
-    write(clone, schema)
+def test_a_schema_or_settings_that_are_none(clone: Path, name: str, text: str, words: list[str]) -> None:
+    (clone / name).write_text(text)
     code, output = run()
-    assert code == 1 and words in output
-
-
-@pytest.mark.parametrize("text", ["a: [", "[]"])
-def test_settings_that_are_none(clone: Path, text: str) -> None:
-    (clone / "params.yaml").write_text(text)
-    code, output = run()
-    assert code == 1 and "params.yaml" in output and "The forecast follows" in output
+    assert code == 1 and all(word in output for word in words)
 
 
 def test_a_plan_that_cannot_be_is_a_fault(clone: Path) -> None:

@@ -27,6 +27,7 @@ import pytest
 import yaml
 from dvc.cli import main
 from dvc.repo import Repo
+from pytest import MonkeyPatch
 from small_project import ROOT, Clone, write_settings
 
 from likeness.config import params
@@ -86,7 +87,7 @@ HARMLESS: dict[str, set[str]] = {
 
 
 @pytest.fixture
-def whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def whole(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     """The folder where the run grows: settings and schema of a small table."""
     folder = tmp_path / "whole"
     folder.mkdir()
@@ -128,7 +129,7 @@ def written(folder: Path) -> set[Path]:
     return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
 
 
-def watch(monkeypatch: pytest.MonkeyPatch, seen: set[str]) -> None:
+def watch(monkeypatch: MonkeyPatch, seen: set[str]) -> None:
     """Note every setting that is read, as dvc.yaml would name it."""
     for owner, section in SECTIONS.items():
         keys = {field.name: f"{section}{field.name}" for field in dataclasses.fields(owner)}
@@ -148,7 +149,7 @@ def covered(key: str, names: list[str]) -> bool:
 
 
 def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    whole: Path, tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     """All stages but ``track``, whose files test_pipeline_graph compares."""
     seen: set[str] = set()
@@ -320,9 +321,7 @@ def test_a_stage_with_another_command_or_script_is_a_process(alone: Clone) -> No
     assert "a script of our own" in alone.run(*RUN, "--without", "fingerprint")
 
 
-def test_an_error_that_quotes_a_cell_shows_its_type_and_place_only(
-    alone: Clone, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_that_quotes_a_cell_shows_its_type_and_place_only(alone: Clone, monkeypatch: MonkeyPatch) -> None:
     quotes = Mock(side_effect=ValueError("cell 7f3e9"))
     monkeypatch.setattr("likeness.stages.settings.main", quotes)
     told = alone.run(*RUN, ok=False)
@@ -352,7 +351,7 @@ class Ended(BaseException):
 @pytest.mark.usefixtures("ended_by_sigterm")
 @pytest.mark.parametrize("ends", [lambda: os.kill(os.getpid(), signal.SIGTERM), Mock(side_effect=Ended(signal=15))])
 def test_a_signal_that_meets_an_error_of_a_stage_shows_nothing_of_it(
-    alone: Clone, monkeypatch: pytest.MonkeyPatch, ends: Callable[[], None]
+    alone: Clone, monkeypatch: MonkeyPatch, ends: Callable[[], None]
 ) -> None:
     def stopped(_: object) -> None:
         try:
@@ -376,13 +375,13 @@ def test_a_project_runs_from_any_working_folder(alone: Clone, tmp_path: Path) ->
     assert (alone.root / "data/plan/settings.yaml").exists() and not (tmp_path / "other/data/plan").exists()
 
 
-def test_a_stage_that_a_library_ends_has_failed(alone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_that_a_library_ends_has_failed(alone: Clone, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr("likeness.stages.settings.main", lambda _: sys.exit())
     assert "settings: unexpected SystemExit" in alone.run(*RUN, ok=False)
 
 
 @pytest.mark.usefixtures("ended_by_sigterm")
-def test_a_stage_that_takes_too_long_or_gets_a_signal_ends(alone: Clone, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stage_that_takes_too_long_or_gets_a_signal_ends(alone: Clone, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setattr("likeness.stages.settings.main", lambda _: time.sleep(60))
     with alone.here():
         outcome = reproduce(Path(), "settings", print, timeout=0.5)

@@ -10,6 +10,7 @@ from shutil import copy
 import pandas as pd
 import pytest
 import yaml
+from pytest import MonkeyPatch
 from small_project import ROOT, Clone, write_project_files
 from verdicts import verify
 
@@ -27,7 +28,7 @@ STAGES = list(yaml.safe_load((ROOT / "dvc.yaml").read_text())["stages"])
 
 
 @pytest.fixture
-def roots(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+def roots(tmp_path: Path, monkeypatch: MonkeyPatch) -> tuple[Path, Path]:
     """One project with a file as its source, one with a database and private categories; and we are elsewhere."""
     for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
         monkeypatch.delenv(name)
@@ -69,9 +70,7 @@ def test_two_projects_take_turns_and_the_current_directory_stays_empty(roots: tu
         assert not [check for check in verify(root / "bundle.zip") if check.passed is False]
 
 
-def test_whatever_is_relative_in_the_settings_is_below_the_root(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whatever_is_relative_in_the_settings_is_below_the_root(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     from likeness.tracking.run import tracking_store  # with MLflow, which takes seconds
 
     for name in ("LIKENESS_HOME", "LIKENESS_MLFLOW_URI"):
@@ -93,7 +92,7 @@ def test_whatever_is_relative_in_the_settings_is_below_the_root(
 
 @pytest.mark.long
 def test_what_the_stages_released_costs_the_api_nothing_and_gives_the_same_rows(
-    finished: Clone, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    finished: Clone, tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         monkeypatch.setenv(name, finished.environment[name])

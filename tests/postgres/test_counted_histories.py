@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from pytest import MonkeyPatch
 from small_project import stage, write_settings
 from test_statements import change, write
 from typer.testing import CliRunner
@@ -49,7 +50,7 @@ def settings(place: dict[str, str], rows: str = "stay", **changed: Any) -> None:
 
 
 @pytest.fixture
-def project(tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> Path:
+def project(tmp_path: Path, url: str, monkeypatch: MonkeyPatch) -> Path:
     """The example with fewer people and some events of nobody, in files and in a database."""
     write_project(tmp_path / "run")
     monkeypatch.chdir(tmp_path / "run")
@@ -79,7 +80,7 @@ def test_people_who_stay_give_the_integers_of_files(project: Path, url: str) -> 
     assert integers[0] == integers[1] and len(integers[0]) == 10
 
 
-def test_a_whole_run_leaves_people_where_they_are(project: Path, url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_whole_run_leaves_people_where_they_are(project: Path, url: str, monkeypatch: MonkeyPatch) -> None:
     """The ledger knows them from elsewhere: nothing more is spent, and another population is refused."""
     settings(there(url))
     assert not examine().faults
@@ -138,9 +139,7 @@ def test_an_event_of_somebody_else_changes_the_fingerprint(project: Path, url: s
     assert ProjectPaths.source.read_bytes() != before
 
 
-def test_histories_that_change_after_ingest_are_not_released(
-    project: Path, url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_histories_that_change_after_ingest_are_not_released(project: Path, url: str, monkeypatch: MonkeyPatch) -> None:
     """Also an event that only the other row set sees."""
     settings(there(url))
     for name in ASKED[:6]:

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from pytest import MonkeyPatch
 from scipy.stats import norm
 from toys import ADD, ledger_of_people, plan_with, schema_with
 
@@ -61,7 +62,7 @@ COSTS = st.tuples(
 
 
 @pytest.fixture
-def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
+def ledger(monkeypatch: MonkeyPatch) -> Ledger:
     """A ledger of people with names, on the first of some days."""
     on_day(monkeypatch, 1)
     ledger = Ledger.create(locate())
@@ -69,7 +70,7 @@ def ledger(monkeypatch: pytest.MonkeyPatch) -> Ledger:
     return ledger
 
 
-def on_day(monkeypatch: pytest.MonkeyPatch, day: int) -> None:
+def on_day(monkeypatch: MonkeyPatch, day: int) -> None:
     """A day in the past: the verifier refuses what lies ahead of today."""
     monkeypatch.setattr(records_of, "_now", lambda: (datetime.date(2025, 1, 1) + datetime.timedelta(day)).isoformat())
 
@@ -123,7 +124,7 @@ def test_the_tree_covers_all_people_once_and_each_person_in_few_nights() -> None
             Cohort.from_group(wrong)
 
 
-def test_a_ledger_takes_one_night_after_the_other(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ledger_takes_one_night_after_the_other(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     """Each night has one cohort, one day and one version of its rows; the costs are those of the dearest person."""
     groups = []
     for day in range(1, 6):
@@ -149,7 +150,7 @@ def test_a_ledger_takes_one_night_after_the_other(ledger: Ledger, monkeypatch: p
 
 
 def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, monkeypatch: MonkeyPatch
 ) -> None:
     """Cohorts follow from the nights before, so a record that claims a smaller one is refused."""
     for day in range(1, 9):
@@ -185,7 +186,7 @@ def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
 
 
 @pytest.mark.long
-def test_no_person_moves_the_first_night_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_person_moves_the_first_night_of_another(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Neighbors: all nights with a person, and without. Each night has the same cohort and the same others."""
     generator = np.random.default_rng(0)
     nights = [[*"abcdefg"], *(generator.choice([*"abcdefghij"], 4).tolist() for _ in range(5))]
@@ -218,7 +219,7 @@ def change(ledger: Ledger, statement: str) -> None:
         connection.execute(statement)
 
 
-def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     """They are keyed hashes, and a series goes on with those of its newest night only."""
     ledger.reserve(request("one", tonight(ledger, ["ann", "bob"])))
     home, copy = ledger.home.path, ledger.home.path.with_name("copy")
@@ -249,7 +250,7 @@ def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: pytest.Monke
 
 
 @pytest.mark.long
-def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """From a file and from a frame: the rows of the cohort, and a digest that no two nights without people share."""
     schema = schema_with([{"name": "c", "kind": "categorical", "categories": ["u", "v"]}])
     rows = pd.DataFrame({"pid": [*"aab"], "c": [*"uvu"]})
@@ -284,9 +285,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.long
-def test_counts_of_all_people_add_up_over_cohorts(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_counts_of_all_people_add_up_over_cohorts(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Three nights: all people are those of nights 2 and 3. A run that is missing, or about everybody, is said."""
     schema = schema_with([{"name": name, "kind": "categorical", "categories": ["u", "v"]} for name in "cd"])
     frame = pd.DataFrame({"pid": [f"p{n}" for n in range(900)], "c": [*"uuv"] * 300, "d": [*"uvu"] * 300})

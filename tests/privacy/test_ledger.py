@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pytest import MonkeyPatch
 from toys import ADD, CAP, ledger_of_people, request
 
 from likeness.bundle.files import chain_extract
@@ -60,7 +61,7 @@ def test_python_starts_a_ledger_as_the_command_does(caplog: pytest.LogCaptureFix
     [("state", ("data", "state")), ("data", ("data/ledger", "data/anchor"))],  # as on Linux, as on macOS
 )
 def test_ledger_and_anchor_lie_apart_by_default(
-    state: str, found: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    state: str, found: tuple[str, str], tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     import platformdirs
 
@@ -81,7 +82,7 @@ def test_reserving_twice_costs_once(ledger: Ledger) -> None:
     assert ledger.budget("people").uncommitted == 0
 
 
-def test_a_record_is_verified_once_however_often_the_ledger_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_is_verified_once_however_often_the_ledger_is_asked(monkeypatch: MonkeyPatch) -> None:
     ledger, verified = ledger_of_people(), []
     for number in range(5):
         ledger.reserve(request(f"k{number}", CAP / 10))
@@ -116,7 +117,7 @@ def test_over_the_cap_is_refused_with_spent_asked_and_cap(ledger: Ledger) -> Non
     assert len(ledger.records()) == 4
 
 
-def test_lattices_too_coarse_together_are_refused(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lattices_too_coarse_together_are_refused(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     """Entries that tell dimension and scale count as they are, others, and queries to come, as the coarsest."""
     monkeypatch.setattr("likeness.ledger.budget.ALLOWANCE", 2.5 * MOST_ERROR)
     first = ledger.reserve(request("k1", 0.1 * CAP))
@@ -271,9 +272,7 @@ def test_whom_a_record_is_about_is_hidden_and_can_be_opened_alone(ledger: Ledger
     assert len(set(salts)) == len(salts) == 8
 
 
-def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_records_tell_days_and_a_commit_that_of_the_record_before_it(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     """Seconds, or a draw over midnight, would tell how long the door read private rows."""
     ledger.reserve(request("k", CAP / 2))
     assert all(str(datetime.date.fromisoformat(record.time)) == record.time for record in ledger.records())
@@ -289,7 +288,7 @@ def test_records_tell_days_and_a_commit_that_of_the_record_before_it(
 
 
 def test_a_day_far_ahead_or_back_needs_the_word_of_a_person(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ledger: Ledger, monkeypatch: MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def clock(day: str) -> None:
         monkeypatch.setattr("likeness.ledger.records._now", lambda: day)

@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import yaml
+from pytest import MonkeyPatch
 from sqlalchemy import insert
 from toys import ADD, ledger_of_people, plan_with, request, schema_with
 
@@ -41,7 +42,7 @@ Command = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def colleague(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, bytes]:
+def colleague(tmp_path: Path, monkeypatch: MonkeyPatch) -> tuple[str, bytes]:
     """Id of a colleague's ledger and a file that it released; then this is another machine, in a project's folder."""
     for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"):
         monkeypatch.setenv(name, str(tmp_path / "colleague" / name))
@@ -189,7 +190,7 @@ def test_a_lock_without_its_files_asks_for_them(colleague: tuple[str, bytes], co
 
 
 def test_two_ledgers_of_one_machine_know_each_other_by_their_anchors(
-    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     first, _ = colleague
     monkeypatch.setenv("LIKENESS_ANCHOR", str(tmp_path / "colleague/LIKENESS_ANCHOR"))
@@ -225,7 +226,7 @@ UNREADABLE: dict[str, Callable[[Path, Path], object]] = {
 @pytest.mark.long
 @pytest.mark.parametrize("case", UNREADABLE)
 def test_an_anchor_whose_ledger_cannot_be_read_stops_a_ledger_without_releases(
-    case: str, colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+    case: str, colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: MonkeyPatch, command: Command
 ) -> None:
     """Until the ledger can be read, or a person moves its anchor away."""
     home, folder = (tmp_path / "colleague" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"))
@@ -254,7 +255,7 @@ def test_an_anchor_whose_ledger_cannot_be_read_stops_a_ledger_without_releases(
 
 
 def test_a_ledger_that_moved_or_has_other_people_stops_nobody(
-    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     """A moved one leaves an anchor behind."""
     home, folder = (tmp_path / "colleague" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR"))
@@ -272,7 +273,7 @@ def test_a_ledger_that_moved_or_has_other_people_stops_nobody(
 
 
 def test_a_ledger_of_another_version_is_named(
-    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     """Its cap counts: what this version does not know may be a release."""
     places = Home(*(tmp_path / "other" / name for name in ("LIKENESS_HOME", "LIKENESS_ANCHOR")))
@@ -319,7 +320,7 @@ def test_a_folder_that_is_no_project_is_searched_beside_its_files_only(colleague
 
 
 def test_a_fit_in_python_asks_for_the_ledger_of_these_people(
-    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    colleague: tuple[str, bytes], tmp_path: Path, monkeypatch: MonkeyPatch
 ) -> None:
     """In a project, and after ``load``. Without one the list of what a fit lacks does not start a second."""
     first, released = colleague
@@ -426,9 +427,7 @@ def test_a_released_file_names_the_entry_that_paid(ledger: Ledger) -> None:
             check_witnesses(records, [wrong])
 
 
-def test_a_stage_that_would_spend_asks_git_first(
-    ledger: Ledger, repository: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stage_that_would_spend_asks_git_first(ledger: Ledger, repository: Path, monkeypatch: MonkeyPatch) -> None:
     from likeness.config.load import load_params
     from likeness.data.schema.schema import Schema
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from postgres_server import server
+from pytest import MonkeyPatch
 from toys import ADD, CAP, ledger_of_people, request
 
 from likeness.core.errors import BudgetError, LedgerError
@@ -35,7 +36,7 @@ def socket() -> Iterator[Path]:
 
 
 @pytest.fixture
-def url(socket: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+def url(socket: Path, tmp_path: Path, monkeypatch: MonkeyPatch) -> str:
     """A fresh database, as ``LIKENESS_LEDGER_URL``."""
     import psycopg
 
@@ -114,7 +115,7 @@ def test_a_record_that_does_not_follow_the_last_one_is_refused(ledger: Ledger, u
 
 
 def test_a_writer_needs_only_to_read_and_insert(
-    ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ledger: Ledger, url: str, monkeypatch: MonkeyPatch, tmp_path: Path
 ) -> None:
     import psycopg
 
@@ -304,9 +305,7 @@ def test_machines_racing_for_the_last_of_the_budget(ledger: Ledger, machine: Cal
 
 
 @pytest.mark.long
-def test_a_server_that_is_not_there_and_a_driver_that_is_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_is_not_there_and_a_driver_that_is_not_there(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     pytest.importorskip("psycopg", reason="psycopg is not installed")
     monkeypatch.setenv("PGPASSWORD", "hunter2")
     monkeypatch.setenv("LIKENESS_LEDGER_URL", f"postgresql+psycopg://someone@/ledger?host={tmp_path}")
@@ -334,7 +333,7 @@ def test_a_url_with_a_password_or_of_another_kind_is_refused_and_never_repeated(
     assert "hunter2" not in str(told.value)
 
 
-def test_a_team_ledger_over_a_ledger_of_this_machine_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_team_ledger_over_a_ledger_of_this_machine_is_refused(url: str, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.delenv("LIKENESS_LEDGER_URL")
     Ledger.create(locate())
     with pytest.raises(LedgerError, match="would forget what it spent"):
@@ -342,7 +341,7 @@ def test_a_team_ledger_over_a_ledger_of_this_machine_is_refused(url: str, monkey
 
 
 def test_what_a_cut_connection_stopped_is_tried_again_and_paid_once(
-    ledger: Ledger, url: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ledger: Ledger, url: str, monkeypatch: MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     import psycopg
 

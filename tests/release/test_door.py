@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counting import COUNTS, DATASET, PLAN, forbidden, rows
+from pytest import MonkeyPatch
 from scipy.stats import chi2
 from toy_maps import Trigonometric
 from toys import ledger_of_people, plan_with
@@ -67,7 +68,7 @@ def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger)
     assert receipt.key == sha256_json(request_of(query(), "add_remove_one", receipt.noise_scale, DATASET))
 
 
-def test_a_library_that_does_not_load_costs_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_library_that_does_not_load_costs_nothing(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "opendp.measurements", None)
     with pytest.raises(ImportError):
         Door(plan(), ledger, DATASET, forbidden).release(query())
@@ -197,7 +198,7 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def draws(monkeypatch: MonkeyPatch) -> list[int]:
     """Dimensions of all noise that was drawn."""
     drawn: list[int] = []
 
@@ -220,7 +221,7 @@ def draws(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     ],
 )
 def test_a_draw_that_dies_at_any_step_is_drawn_once(
-    ledger: Ledger, draws: list[int], step: str, most_draws: int, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, draws: list[int], step: str, most_draws: int, monkeypatch: MonkeyPatch
 ) -> None:
     """A whole draw that was not committed is committed by the next process: the noise is drawn no second time."""
 
@@ -246,7 +247,7 @@ def test_a_draw_that_dies_at_any_step_is_drawn_once(
 
 @pytest.mark.parametrize("wrong", ["key", "ledger_id", "ledger_seq", "noise_scale", "cut", "temporary"])
 def test_what_is_not_the_whole_draw_of_a_reservation_is_never_committed(
-    ledger: Ledger, wrong: str, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, wrong: str, monkeypatch: MonkeyPatch
 ) -> None:
     with monkeypatch.context() as trap, pytest.raises(Killed):
         trap.setattr(Ledger, "commit", lambda *arguments: (_ for _ in ()).throw(Killed()))
@@ -267,9 +268,7 @@ def test_what_is_not_the_whole_draw_of_a_reservation_is_never_committed(
     assert list(ledger.home.staging.iterdir()) == []
 
 
-def test_other_bytes_in_staging_after_the_commit_are_never_handed_out(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_bytes_in_staging_after_the_commit_are_never_handed_out(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     commit = Ledger.commit
 
     def commit_and_replace(self: Ledger, key: str, sha256: str, data: bytes | None = None) -> Record:
@@ -287,7 +286,7 @@ def test_other_bytes_in_staging_after_the_commit_are_never_handed_out(
 
 
 def test_bytes_are_on_the_disk_before_their_names_and_names_before_the_next_step(
-    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ledger: Ledger, monkeypatch: MonkeyPatch
 ) -> None:
     """Otherwise a power loss leaves a commit without its bytes, or a name without its content."""
     steps, turns = list[str](), ("commit", "sync staging", "sync releases")
@@ -323,9 +322,7 @@ def test_bytes_are_on_the_disk_before_their_names_and_names_before_the_next_step
     ]
 
 
-def test_two_writers_of_one_name_have_temporary_files_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_two_writers_of_one_name_have_temporary_files_of_their_own(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Containers that share a folder have processes of the same number."""
     names: list[str] = []
     replace = Path.replace
@@ -356,7 +353,7 @@ def test_lost_and_altered_bytes_are_refused_not_redrawn(ledger: Ledger) -> None:
 
 
 def test_later_stages_refuse_what_the_ledger_does_not_know(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     path, params = tmp_path / "released.safetensors", load_params(Path(__file__).parents[2] / "params.yaml")
     path.write_bytes(Door(plan(), ledger, DATASET, rows).release(query()))
