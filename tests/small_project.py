@@ -207,16 +207,19 @@ def stage(name: str) -> None:
     import_module(f"stages.{name}").main(Project.load())
 
 
-RELATIVE = {
-    ("ingest", "schema"): "schema.yaml",
-    ("ingest", "split"): {"test_fraction": 0.3},
-    ("ledger", "home"): "ledger",
-    ("tracking", "uri"): "sqlite:///runs.db",
+FEW: dict[tuple[str, ...], Any] = {
     ("marginals", "privatize", "bins"): 4,
     ("marginals", "train", "iterations"): 5,
     ("marginals", "train", "num_components"): 5,
     ("sample", "rows"): 100,
     ("evaluate", "classifiers"): ["decision_tree"],
+}
+RELATIVE = {
+    ("ingest", "schema"): "schema.yaml",
+    ("ingest", "split"): {"test_fraction": 0.3},
+    ("ledger", "home"): "ledger",
+    ("tracking", "uri"): "sqlite:///runs.db",
+    **FEW,
 }
 
 

@@ -49,3 +49,11 @@ def request(
 ) -> Reservation:
     """A query named after its key."""
     return Reservation(key, population, ADD, rho, "plan", others or {}, "digest", attempt, encoding, {"query": key})
+
+
+def visits_of(name: str, most: int, states: Sequence[str] = ("a", "b")) -> dict[str, Any]:
+    """Keys of a schema of people with at most so many visits, each in a state."""
+    facts = {"name": name, "source": "made up", "person": "id", "order": "day", "most": most}
+    days = {"kind": "integer", "lower": 0, "upper": 99}
+    events = {"day": days, "state": {"kind": "categorical", "categories": [*states]}}
+    return {**facts, "people": {"sex": {"kind": "categorical", "categories": ["f", "m"]}}, "events": events}

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from method_examples import ONLY_IMAGES, SMALL
+from toys import visits_of
 
 import likeness
 from likeness import Synthesizer
@@ -41,14 +42,7 @@ COLUMNS: dict[str, Any] = {
 TABLE: dict[str, Any] = {"name": "toy", "source": "made up", "task": "classification", "label": "y", "columns": COLUMNS}
 OPEN = {**TABLE, "columns": {**COLUMNS, "c": {"kind": "categorical", "categories": "private"}}}
 IMAGES = {**TABLE, "image": {"shape": [4, 4]}, "columns": {"y": COLUMNS["y"]}}
-VISITS: dict[str, Any] = {
-    "name": "visits", "source": "made up", "person": "id", "order": "day", "most": 4,
-    "people": {"sex": {"kind": "categorical", "categories": ["f", "m"]}},
-    "events": {
-        "day": {"kind": "integer", "lower": 0, "upper": 99},
-        "state": {"kind": "categorical", "categories": ["a", "b"]},
-    },
-}  # fmt: skip
+VISITS = visits_of("visits", 4)
 MORE: dict[str, Any] = {
     "marginals of people": SMALL["marginals"],
     "marginals with private categories": SMALL["marginals"],

@@ -3,14 +3,13 @@
 People exchange drawn events within their group until these fit; each event stays, and stays in its group.
 """
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from toys import visits_of
 
 from evidence.histories import distinct_people, next_event_accuracy
 from likeness.core.rng import public
@@ -21,14 +20,7 @@ from likeness_histories.row_sets import HistoryRows, history_rows
 from likeness_histories.schema import HistorySchema
 
 STATES = ["a", "b", "c"]
-SPEC: dict[str, Any] = {
-    "name": "chain", "source": "made up", "person": "id", "order": "day", "most": 6,
-    "people": {"sex": {"kind": "categorical", "categories": ["f", "m"]}},
-    "events": {
-        "day": {"kind": "integer", "lower": 0, "upper": 99},
-        "state": {"kind": "categorical", "categories": STATES},
-    },
-}  # fmt: skip
+SPEC = visits_of("chain", 6, STATES)
 SCHEMA = HistorySchema.from_dict(SPEC)
 
 

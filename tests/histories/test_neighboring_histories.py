@@ -13,6 +13,7 @@ import pytest
 from harmful_texts import refuse_harmful_texts
 from pytest import MonkeyPatch
 from test_odd_names import AB, DIGIT, FASTEST, NAMES, OF_HISTORIES, REFUSED
+from toys import visits_of
 
 from likeness import Ledger, Synthesizer
 from likeness.core.errors import SchemaError
@@ -34,15 +35,7 @@ from tests.campaigns.audit import audit, history_cases
 
 pytestmark = pytest.mark.long
 
-SPEC: dict[str, Any] = {
-    "name": "visits", "source": "made up", "person": "id", "order": "day", "most": 9,
-    "people": {"sex": {"kind": "categorical", "categories": ["f", "m"]}},
-    "events": {
-        "day": {"kind": "integer", "lower": 0, "upper": 99},
-        "state": {"kind": "categorical", "categories": ["a", "b"]},
-    },
-    "rules": [{"never": {"last state": "b", "next state": "a"}}],
-}  # fmt: skip
+SPEC = visits_of("visits", 9) | {"rules": [{"never": {"last state": "b", "next state": "a"}}]}
 Tables = tuple[pd.DataFrame, pd.DataFrame]
 
 

@@ -10,20 +10,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from small_project import ROOT, assign
+from small_project import FEW, ROOT, assign
 
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.pipeline.new_project import project_files
 from likeness.stages import FOLDERS
 
 STAGES, CODE = ["settings", *FOLDERS], "plan/code"
-SETTINGS = {
-    ("marginals", "privatize", "bins"): 4,
-    ("marginals", "train", "iterations"): 5,
-    ("marginals", "train", "num_components"): 5,
-    ("sample", "rows"): 100,
-    ("evaluate", "classifiers"): ["decision_tree"],
-}
 SCHEMA = {
     "name": "rows",
     "source": "made up",
@@ -89,7 +82,7 @@ def make(environment: dict[str, str], parent: Path, name: str) -> Path:
     project = parent / name
     (project / f"data/schema/{name}.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
     content = yaml.safe_load((project / "params.yaml").read_text())
-    for keys, value in {**SETTINGS, ("privacy", "population"): name}.items():
+    for keys, value in {**FEW, ("privacy", "population"): name}.items():
         assign(content, keys, value)
     (project / "params.yaml").write_text(yaml.safe_dump(content))
     return project
