@@ -93,8 +93,8 @@ class RemoteHistories(RemoteRows):
             rows[[*expected]] = [*expected.values()]
         if wrong or any((table.sum(axis=1) != rows).any() for table in counts):
             raise DataError(
-                f"{self.database.name}: counts of cells contradict the number of rows. Nothing was released, and the "
-                "cost of this query stays on record. Check the database."
+                f"{self.database.name}: counts of cells contradict the number of rows. Nothing was released. Check the "
+                "database."
             )
         return counts, sums
 

@@ -1,21 +1,36 @@
 """How the door counts rows that stay in PostgreSQL."""
 
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from likeness.core.errors import DataError
+from likeness.release.partition_selection import PartitionQuery
+from likeness.release.sums.backends import question_of
 
 if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
+    from likeness.release.query import Query
     from likeness_postgres.rows import RemoteRows, Sums
 
 _CHARGED, _UNSPENT = (
     "Nothing was released, and the cost of this query stays on record",
     "Nothing more was spent on this query",
 )
+_RECORDS = ""  # their number, beside tables and columns
+_MEMORY = deque[tuple["PostgresReader", dict[Any, Any]]](maxlen=2)  # of the row sets of histories
+"""What was counted in this process, by who asked. Private: it is never written. A new fingerprint begins anew."""
+
+
+def forget() -> None:
+    """Forget all counts."""
+    _MEMORY.clear()
 
 
 @dataclass(frozen=True)
@@ -47,12 +62,40 @@ class PostgresReader:
     ) -> "tuple[list[NDArray[int64]], int]":
         """The counts, if they are about the rows that the cost is for. The same statement sums up both.
 
+        Nothing is asked if an earlier answer about these rows in this process holds all tables.
+
         Raises:
             DataError: the rows are others, or the database refuses.
         """
-        counts, sums = self.rows.counts(tables, num_groups, by_class)
-        self._compare(sums, _CHARGED)
-        return counts, self.rows.record_count(sums)
+        return self._counts(tables, num_groups, by_class, _CHARGED)
+
+    def _counts(
+        self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool, fate: str
+    ) -> "tuple[list[NDArray[int64]], int]":
+        groups, apart = self.rows.num_groups(tables, num_groups, by_class)
+        keys = [(tuple(table), groups, apart) for table in tables]
+        if not all(key in self._memory for key in (*keys, _RECORDS)):
+            asked, sums = self.rows.counts(tables, groups, apart)
+            self._compare(sums, fate)
+            for key, table in zip(keys, asked, strict=True):
+                if len(axes := key[0]) == 2:  # which says of each of both columns what it holds
+                    cells = table.reshape(groups, axes[0].size, axes[1].size)
+                    self._memory.update({((axis,), groups, apart): cells.sum(2 - at) for at, axis in enumerate(axes)})
+                self._memory[key] = table
+            self._memory[_RECORDS] = self.rows.record_count(sums)
+        counts = [self._memory[key] for key in keys]
+        if apart and not by_class:  # all are in the first group
+            counts = [np.pad(each.sum(0, keepdims=True), ((0, num_groups - 1), (0, 0))) for each in counts]
+        return counts, self._memory[_RECORDS]
+
+    @cached_property
+    def _memory(self) -> dict[Any, Any]:
+        """What was counted of these rows under this digest."""
+        known = [memory for reader, memory in _MEMORY if reader == self]
+        if not known:
+            known = [{}]
+            _MEMORY.append((self, known[0]))
+        return known[0]
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
         """The counts by SHA-256 of a text, if they are about the rows that the cost is for, and the number of rows.
@@ -60,9 +103,15 @@ class PostgresReader:
         Raises:
             DataError: as :meth:`counts`.
         """
-        counts, sums = self.rows.texts(column)
-        self._compare(sums, _CHARGED)
-        return counts, sums.count
+        return self._texts(column, _CHARGED)
+
+    def _texts(self, column: str, fate: str) -> tuple[dict[str, int], int]:
+        if column not in self._memory:
+            counts, sums = self.rows.texts(column)
+            self._compare(sums, fate)
+            self._memory[column] = counts, sums.count
+        counts, records = self._memory[column]
+        return counts, records
 
     def texts_of(self, column: str, hashes: Sequence[str]) -> dict[str, str]:
         """The texts of some hashes.
@@ -72,13 +121,16 @@ class PostgresReader:
         """
         return self.rows.texts_of(column, hashes)
 
-    def check(self) -> None:
-        """Refuse rows that changed, before their cost is on record.
+    def check(self, query: "Query | PartitionQuery") -> None:
+        """Refuse rows that changed, before their cost is on record. The same statement counts for the query.
 
         Raises:
             DataError: they changed, or the database refuses.
         """
-        self._compare(self.rows.count_training_rows(), _UNSPENT)
+        if isinstance(query, PartitionQuery):
+            self._texts(query.column, _UNSPENT)
+        else:
+            self._counts(*question_of(query, self), _UNSPENT)
 
     def _compare(self, sums: "Sums", fate: str) -> None:
         if self.rows.digest(self.key, sums) != self.digest:

@@ -1,5 +1,6 @@
 """Rows that stay in a database: what is asked there, and the few numbers that come back."""
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -23,6 +24,7 @@ from likeness_postgres.statements import LIMBS, People, Split, Statements, parse
 
 MOST_COLUMNS = 500
 """A step has up to three columns a column of the schema, and PostgreSQL takes 1,664."""
+_MOST_CELLS = 1 << 24  # that are counted by class without need, 128 MB
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,22 @@ class RemoteRows:
                 counts[index].flat[int(cell)] = count
         return counts, sums
 
+    def count_statements(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> list[str]:
+        """The statements that count some tables."""
+        return list(self.statements.counts(tables, self.num_groups(tables, 1, by_class)[1]))
+
+    def num_groups(self, tables: Sequence[Sequence[Axis]], groups: int, by_class: bool) -> tuple[int, bool]:
+        """The number of groups that are counted, and whether apart.
+
+        Pairs are counted by class, also for a question about all classes: answers to later questions follow.
+        """
+        label = self.statements.complete.label
+        if by_class or label is None or all(len(table) == 1 for table in tables):
+            return groups, by_class
+        column, cells = self.statements.complete.column(label), sum(math.prod(axis.size for axis in t) for t in tables)
+        apart = column.is_categorical and not column.nullable and cells * len(column.categories) <= _MOST_CELLS
+        return (len(column.categories), True) if apart else (groups, False)
+
     def texts(self, name: str) -> tuple[dict[str, int], Sums]:
         """The number of training rows with each text of an open column, by SHA-256 of the text, and the rows.
 
@@ -293,7 +311,7 @@ class RemoteRows:
 
     def digest_of_statements(self, tables: Sequence[Sequence[Axis]], by_class: bool) -> str:
         """SHA-256 of the text of all statements that count some tables."""
-        return sha256_bytes("\n;\n".join(self.statements.counts(tables, by_class)).encode())
+        return sha256_bytes("\n;\n".join(self.count_statements(tables, by_class)).encode())
 
 
 def digest_of_sums(schema: Schema, *sums: Sums) -> TypedDigest:

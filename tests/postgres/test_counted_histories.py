@@ -149,7 +149,7 @@ def test_histories_that_change_after_ingest_are_not_released(project: Path, url:
         stage("auxiliary")
     assert "reserve" not in {record.kind for record in Ledger.open(locate()).records()}
     with monkeypatch.context() as later:  # as if they changed right after the check
-        later.setattr(PostgresReader, "check", lambda _: None)
+        later.setattr(PostgresReader, "check", lambda *_: None)
         with pytest.raises(DataError, match="Nothing was released, and the cost of this query stays on record"):
             stage("auxiliary")
     assert not ProjectPaths().auxiliary_files

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError, ReleaseError
 from likeness.features.base import CellMap, ProductsMap
+from likeness.release.partition_selection import PartitionQuery
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import AllRecords, EachRecord
 from likeness.release.sums.products import products_of_cells
@@ -67,8 +68,8 @@ class CountReader(Protocol):
         """The texts of some hashes, by these: of those that are released."""
         ...
 
-    def check(self) -> None:
-        """Refuse rows that are not those on record, before their cost is.
+    def check(self, query: Query | PartitionQuery) -> None:
+        """Refuse rows that are not those on record, before their cost is. What it counts may wait in memory.
 
         Raises:
             DataError: they changed.
@@ -103,6 +104,14 @@ def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
     raise ReleaseError(f"{query.name}: counts of cells do not give this sum. Read the rows from a file.")
 
 
+def question_of(query: Query, rows: CountReader) -> tuple[Sequence[Sequence[Any]], int, bool]:
+    """The arguments of :meth:`CountReader.counts` that give the sum of a query."""
+    tables, apart = counted_tables(query)
+    if query.is_per_person is not rows.is_per_person:
+        raise ReleaseError(f"{query.name}: rows of people do not share a contribution there as the query says")
+    return tables, rows.max_rows + 1 if query.is_per_person else query.num_groups, apart
+
+
 def counted_sum(query: Query, rows: CountReader) -> tuple[NDArray[np.int64], int]:
     """The lattice sum of a query from counts, int64, shape (num_groups, width), and the number of records.
 
@@ -110,10 +119,8 @@ def counted_sum(query: Query, rows: CountReader) -> tuple[NDArray[np.int64], int
         DataError: more than 2**32 records, where the sum might not fit 64 bits.
         ReleaseError: the sum does not follow from counts, or the counts have other shapes.
     """
-    tables, apart = counted_tables(query)
-    if query.is_per_person is not rows.is_per_person:
-        raise ReleaseError(f"{query.name}: rows of people do not share a contribution there as the query says")
-    counts, records = rows.counts(tables, rows.max_rows + 1 if query.is_per_person else query.num_groups, apart)
+    tables, groups, apart = question_of(query, rows)
+    counts, records = rows.counts(tables, groups, apart)
     if records > MAX_SUMMED:
         raise DataError(f"{query.name}: over {MAX_SUMMED} contributions overflow a 64-bit sum. Split the table.")
     if len(counts) != len(query.bounded_parts) or any((table < 0).any() or table.sum() > records for table in counts):
