@@ -252,7 +252,7 @@ class RemoteRows:
         Pairs are counted by class, also for a question about all classes: answers to later questions follow.
         """
         label = self.statements.complete.label
-        if by_class or label is None or all(len(table) == 1 for table in tables):
+        if by_class or label is None or all(len(table) < 2 for table in tables):
             return groups, by_class
         column, cells = self.statements.complete.column(label), sum(math.prod(axis.size for axis in t) for t in tables)
         apart = column.is_categorical and not column.nullable and cells * len(column.categories) <= _MOST_CELLS

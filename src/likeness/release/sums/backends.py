@@ -37,12 +37,10 @@ class CountReader(Protocol):
     @property
     def max_rows(self) -> int:
         """The most rows of a person that are counted; 0: a row is a person."""
-        ...
 
     @property
     def is_per_person(self) -> bool:
         """Tell whether the rows of a person share one contribution, so that groups are numbers of rows of a person."""
-        ...
 
     def counts(
         self, tables: Sequence[Sequence[Any]], num_groups: int, by_class: bool
@@ -58,15 +56,12 @@ class CountReader(Protocol):
         Returns:
             for each table an array of shape (num_groups, cells), where the cells of its last axis are side by side.
         """
-        ...
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
         """The number of records with each text of a column, by SHA-256 of the text, and the number of all records."""
-        ...
 
     def texts_of(self, column: str, hashes: Sequence[str]) -> dict[str, str]:
         """The texts of some hashes, by these: of those that are released."""
-        ...
 
     def check(self, query: Query | PartitionQuery) -> None:
         """Refuse rows that are not those on record, before their cost is. What it counts may wait in memory.
@@ -74,15 +69,12 @@ class CountReader(Protocol):
         Raises:
             DataError: they changed.
         """
-        ...
 
     def backend(self, tables: Sequence[Sequence[Any]], by_class: bool) -> str:
         """Name the counter of records for the receipt: one of :data:`likeness.core.format.BACKENDS`, and a digest."""
-        ...
 
     def backend_of_texts(self, column: str) -> str:
         """The same for the texts of a column."""
-        ...
 
 
 def counted_tables(query: Query) -> tuple[Sequence[Sequence[Any]], bool]:
