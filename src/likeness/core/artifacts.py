@@ -6,12 +6,7 @@ from contextlib import contextmanager
 from fnmatch import fnmatch
 from functools import cached_property
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, ClassVar
-
-if TYPE_CHECKING:
-    _SystemPath = Path
-else:
-    _SystemPath = type(Path())
+from typing import Any, ClassVar
 
 
 class Artifacts(dict[str, bytes]):
@@ -52,7 +47,7 @@ class Artifacts(dict[str, bytes]):
             del self[name]
 
 
-class MemoryPath(_SystemPath):
+class MemoryPath(type(Path())):  # type: ignore[misc]
     """A path of a file in memory: those methods of :class:`pathlib.Path` that stages use. All others are refused."""
 
     files: ClassVar[Artifacts]
@@ -91,9 +86,7 @@ class MemoryPath(_SystemPath):
         """Tell whether there is such a file."""
         return self.as_posix() in self.files and self.files.shows(self.as_posix())
 
-    def exists(self, **_: Any) -> bool:
-        """Tell whether there is such a file; folders are none."""
-        return self.is_file()
+    exists = is_file
 
     def glob(self, pattern: str, **_: Any) -> Generator["MemoryPath", None, None]:
         """The files of this folder whose names fit."""
