@@ -196,15 +196,6 @@ def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | Non
     return lambda hashes, _: by_content.assign_parts(hashes)
 
 
-def training_digest(params: Params, schema: Schema) -> TypedDigest:
-    """The digest of the training rows in a request, without rows yet.
-
-    Under ``replace_one`` the places of rows fix their pairs, so the order belongs to the request. Else no sum depends
-    on the order, and rows in any order are one request.
-    """
-    return TypedDigest(schema, ordered=params.privacy.adjacency == Adjacency.REPLACE_ONE)
-
-
 def typed_rows(sources: Sources, schema: Schema, rows: "IngestedRows", engine: Engine = LOCAL) -> "Iterator[DataFrame]":
     """The used rows of the source, typed, with their split and person: at least one chunk, in order.
 
@@ -242,7 +233,9 @@ class IngestedRows:
 
     def __init__(self, params: Params, schema: Schema, ledger: "Ledger | None" = None) -> None:
         """Start without rows. A series needs a ledger."""
-        self.source, self.training, self.held_out = SourceDigest(), training_digest(params, schema), 0
+        # Places of rows fix their pairs under ``replace_one``. Else rows in any order are one request.
+        is_ordered = params.privacy.adjacency == Adjacency.REPLACE_ONE
+        self.source, self.training, self.held_out = SourceDigest(), TypedDigest(schema, ordered=is_ordered), 0
         self.typed = TypedDigest(schema, ordered=False)
         self.cohort_night: CohortNight | None = None
         self.ledger = ledger
