@@ -75,9 +75,9 @@ class PostgresCounts(CountBackend):
         from likeness.pipeline.ingest import manifest_of
 
         rows, params = self._source_rows, self.model.complete(self.sources.params)
-        known = [summary for look, key, summary in _LOOKS if (look, key) == (rows, ledger.key)]
+        summaries = [summary for look, key, summary in _LOOKS if (look, key) == (rows, ledger.key)]
         _LOOKS.clear()  # another ingest looks again
-        summary = known[0] if known else rows.summarize(ledger.key)
+        summary = summaries[0] if summaries else rows.summarize(ledger.key)
         self.model.check_strangers(summary.strangers, summary.events)
         manifest = manifest_of(params, ledger.id, summary.digest, summary.count, summary.whole, summary.held_out)
         ledger.check_owner(manifest["identity"], summary.digest, manifest["rows_digests"])

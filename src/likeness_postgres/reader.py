@@ -25,7 +25,7 @@ _CHARGED, _UNSPENT = (
 )
 _RECORDS = ""  # their number, beside tables and columns
 _MEMORY = deque[tuple["PostgresReader", dict[Any, Any]]](maxlen=2)  # of the row sets of histories
-"""What was counted in this process, by who asked. Private: it is never written. A new fingerprint begins anew."""
+"""The counts of this process, by who asked. They are private and never written. A new fingerprint begins anew."""
 
 
 def forget() -> None:
@@ -75,9 +75,9 @@ class PostgresReader:
         groups, apart = self.rows.num_groups(tables, num_groups, by_class)
         keys = [(tuple(table), groups, apart) for table in tables]
         if not all(key in self._memory for key in (*keys, _RECORDS)):
-            asked, sums = self.rows.counts(tables, groups, apart)
+            answers, sums = self.rows.counts(tables, groups, apart)
             self._compare(sums, fate)
-            for key, table in zip(keys, asked, strict=True):
+            for key, table in zip(keys, answers, strict=True):
                 if len(axes := key[0]) == 2:  # which says of each of both columns what it holds
                     cells = table.reshape(groups, axes[0].size, axes[1].size)
                     self._memory.update({((axis,), groups, apart): cells.sum(2 - at) for at, axis in enumerate(axes)})
@@ -90,12 +90,12 @@ class PostgresReader:
 
     @cached_property
     def _memory(self) -> dict[Any, Any]:
-        """What was counted of these rows under this digest."""
-        known = [memory for reader, memory in _MEMORY if reader == self]
-        if not known:
-            known = [{}]
-            _MEMORY.append((self, known[0]))
-        return known[0]
+        """The counts of these rows under this digest."""
+        memories = [memory for reader, memory in _MEMORY if reader == self]
+        if not memories:
+            memories = [{}]
+            _MEMORY.append((self, memories[0]))
+        return memories[0]
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
         """The counts by SHA-256 of a text, if they are about the rows that the cost is for, and the number of rows.

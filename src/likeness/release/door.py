@@ -7,7 +7,7 @@ counts (:func:`_check_rows_per_person`), unless they share one contribution
 (:class:`likeness.release.records.EachPerson`). Nothing else enters. The released value is f(table) + N_ℤ(0,
 σ²)^dimension. It satisfies :math:`\rho = \Delta^2 / (2 \sigma^2)` zero-concentrated differential privacy (Canonne,
 Kamath and Steinke 2020, Theorem 14). It is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves
-of its lattice. Its cost is in the ledger before a row is read.
+of its lattice. Its cost is in the ledger before a row is read; where a database counts, before a count leaves memory.
 
 Categories that nobody knows publicly (:class:`~likeness.release.partition_selection.PartitionQuery`) are counted and
 made noisy in the same way. They are released above a threshold, which costs δ too (:mod:`likeness.privacy.thresholds`).
@@ -102,7 +102,7 @@ class Door:
             sampler = sampler_name() if plan.private else "none"  # a library that does not load costs nothing
             provenance = {**self.provenance, "backend": self._backend(query)}
             if isinstance(self.read, CountReader):
-                self.read.check(query)  # rows that changed meanwhile cost nothing
+                self.read.check(query)  # it may count now; rows that changed meanwhile cost nothing
             reserved = ledger.reserve(_reservation(query, plan, dataset, key, request, provenance))
             # A plan that died may have reserved it: then the receipt names that plan.
             receipt = Receipt.from_reservation(reserved.body, ledger.id, reserved.seq, sampler)
