@@ -103,6 +103,10 @@ class Bundle:
         """Content of a text file, with its line ends."""
         return (self.folder / name).read_bytes().decode()
 
+    def sha256(self, name: str) -> str:
+        """SHA-256 of the bytes of a file."""
+        return sha256_bytes((self.folder / name).read_bytes())
+
     def json(self, name: str) -> dict[str, Any]:
         """Content of a JSON file that holds a mapping."""
         value: dict[str, Any] = json_content(self.text(name), name)
@@ -305,7 +309,7 @@ def checksums(bundle: Bundle) -> str:
     same = [line[64:] for line in lines] == [f"  {name}\n" for name in present]
     require(same, f"{names.CHECKSUMS} lists other files")
     for name, line in zip(present, lines, strict=True):
-        require(sha256_bytes((bundle.folder / name).read_bytes()) == line[:64], f"{name} was changed")
+        require(bundle.sha256(name) == line[:64], f"{name} was changed")
     return f"{len(present)} files unchanged"
 
 

@@ -18,7 +18,7 @@ from likeness.ledger.chain import Chain
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.records import DAY, RECOVERED, Record
-from likeness.ledger.witness import check_witnesses, git_witnesses, receipt_witness, trailer, write_trailer
+from likeness.ledger.witness import Witness, check_witnesses, git_witnesses, trailer, write_trailer
 from likeness.methods import method_named
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import provenance
@@ -119,7 +119,8 @@ def ledger_verify(
             lost.append(f"entry {seq} ({key[:12]})")
     witnesses = [witness for folder in git or [] for witness in git_witnesses(folder)]
     receipts = {path: load_released(path).receipt for path in files or []}
-    witnesses += [receipt_witness(receipt, str(path)) for path, receipt in receipts.items()]
+    # A released file names the entry that paid for it.
+    witnesses += [Witness(str(path), of.ledger_id, of.ledger_seq, key=of.key) for path, of in receipts.items()]
     if mlflow:
         from likeness.tracking.run import run_witnesses  # MLflow is an extra
 

@@ -24,7 +24,6 @@ class Engine(Protocol):
     @property
     def workers(self) -> int:
         """Number of items that run at once."""
-        ...
 
     def stream(self, work: Callable[[T], Iterable[R]], items: Iterable[T]) -> Iterator[R]:
         """All results of ``work`` on all items, in the order of the items.
@@ -33,7 +32,6 @@ class Engine(Protocol):
             work: a function of one item that changes nothing else.
             items: taken by the caller's thread when a worker is free.
         """
-        ...
 
 
 class Local:

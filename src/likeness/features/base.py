@@ -28,15 +28,12 @@ class FeatureMap(Protocol):
     @property
     def bounded_parts(self) -> tuple[Part, ...]:
         """Bounds of consecutive coordinates; their widths sum to the feature's width."""
-        ...
 
     def __call__(self, x: Any) -> Any:
         """Map inputs, shape (n, d), to features, shape (n, width)."""
-        ...
 
     def spec(self) -> dict[str, Any]:
         """Public specification as JSON, enough for :func:`likeness.methods.maps.from_spec` to build the map again."""
-        ...
 
 
 @runtime_checkable
@@ -49,7 +46,6 @@ class CellMap(FeatureMap, Protocol):
         Rows come as they are encoded, not rounded to the door's grid, in blocks of any size. A map that does more than
         compare must round them itself. Otherwise its sums would depend on the block.
         """
-        ...
 
 
 @runtime_checkable
@@ -59,7 +55,6 @@ class TablesMap(CellMap, Protocol):
     @property
     def axes(self) -> "tuple[tuple[Cells, ...], ...]":
         """The columns of each part. The cells of the last one are side by side."""
-        ...
 
 
 @runtime_checkable
@@ -68,7 +63,6 @@ class MeanMap(FeatureMap, Protocol):
 
     def means(self, x: "Tensor", counts: list[int]) -> "Tensor":
         """Mean features of consecutive groups of ``counts`` rows of x, shape (groups, width), with gradients."""
-        ...
 
 
 @runtime_checkable
@@ -78,7 +72,6 @@ class OuterMap(FeatureMap, Protocol):
     @property
     def sizes(self) -> tuple[tuple[int, int], ...]:
         """Widths (a, b) of both factors of each block; the sum of a · b is the feature's width."""
-        ...
 
     def factors(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """Factors of each block, shapes (n, a) and (n, b), from inputs (n, d).
@@ -86,7 +79,6 @@ class OuterMap(FeatureMap, Protocol):
         Coordinate i · b + j of a block is ``left[i] · right[j]``. Left factors have norm at most 1, and the squared
         norms of the right ones sum to at most the part's bound.
         """
-        ...
 
 
 @runtime_checkable
@@ -95,7 +87,6 @@ class UnitOuterMap(OuterMap, Protocol):
 
     def products(self, x: "Tensor") -> "tuple[tuple[Tensor, Tensor], ...]":
         """Factors of each block before the division, shapes (n, a) and (n, b). Left factors have no gradient in x."""
-        ...
 
 
 @runtime_checkable
@@ -105,19 +96,16 @@ class PairedMap(FeatureMap, Protocol):
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Places of both columns of each of the last parts, whose bounds are alike; empty: no such products."""
-        ...
 
     @property
     def column_sizes(self) -> tuple[int, ...]:
         """Features of each column that :meth:`paired_features` returns."""
-        ...
 
     def paired_features(self, x: "Tensor") -> "tuple[Tensor, tuple[Tensor, ...]]":
         """Coordinates of the parts before, shape (n, a), and features of each column, shapes (n, b), of norm at most 1.
 
         Coordinate i · b + j of a product's part is ``first[i] · second[j]`` times the root of the part's bound.
         """
-        ...
 
 
 @runtime_checkable
@@ -127,20 +115,16 @@ class ProductsMap(PairedMap, Protocol):
     @property
     def columns(self) -> "tuple[Cells, ...]":
         """Cells of each column."""
-        ...
 
     @property
     def features(self) -> "tuple[NDArray[np.float64], ...]":
         """The feature of each cell of each column, shapes (cells, slots), of norm at most 1."""
-        ...
 
     def contents(self) -> list[NDArray[np.float64]]:
         """The feature of each cell of each column as the door sums it, shapes (cells, slots)."""
-        ...
 
     def blocks(self, values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         """The sums of each pair, shapes (slots of i, slots of j), from released sums (1, width)."""
-        ...
 
 
 class Map(FeatureMap):

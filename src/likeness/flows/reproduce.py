@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, Literal
@@ -30,7 +31,7 @@ from likeness.core.files import whole_file
 from likeness.core.messages import LOG, MARK, REPORT, Listen, Report, heard_by
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.pipeline.dvc_repair import dvc_environment, dvc_processes, set_aside
-from likeness.pipeline.run_stage import Stopped, perform_stage, script, stage_function
+from likeness.pipeline.run_stage import Stopped, perform_stage, script
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 
@@ -203,7 +204,7 @@ class _Work:
         """Run a stage of Likeness in this process; memory that it needed is given back."""
         try:
             with _time_limit(self.timeout), heard_by(self.hear):
-                failure = perform_stage(self.name, stage_function(self.name), Path())
+                failure = perform_stage(self.name, import_module(f"likeness.stages.{self.name}").main, Path())
             return failure.message if failure else ""
         except BaseException as error:
             stop = error

@@ -66,15 +66,12 @@ class DrawsRest(Protocol):
             x: dense encoded rows (n, width) that hold the given columns.
             random: public.
         """
-        ...
 
     def alike(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
         """A number for each row (n,); rows with equal numbers are drawn from equal distributions."""
-        ...
 
     def draw_within(self, drawn: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
         """Other values from the cells of drawn rows."""
-        ...
 
 
 class Generator(ABC):

@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
@@ -35,7 +34,6 @@ from likeness.ledger.database import (
     check_version,
     create_tables,
     database_errors,
-    holding,
     lock_database,
     make_engine,
     version_of,
@@ -337,10 +335,6 @@ class Chain:
                         connection.execute(insert(RELEASES), {"key": released[0], "data": released[1]})
             if len(records) > before:
                 self.write_anchor(records)
-
-    def drawing(self, key: str) -> AbstractContextManager[None]:
-        """Let one process at a time draw the release of a key, on all machines that share the chain."""
-        return holding(self.home, key)
 
     def released_bytes(self, key: str) -> bytes | None:
         """Released bytes from a team's database; None if it has none of that key."""

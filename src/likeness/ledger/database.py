@@ -66,7 +66,7 @@ def make_engine(home: Home, file: Path | None = None) -> Engine:
     if home.url is None:
         engine = create_engine(f"sqlite:///{file or home.database}", connect_args={"timeout": _PATIENCE})
         event.listen(engine, "connect", _configure_sqlite)
-        event.listen(engine, "begin", _begin_sqlite)
+        event.listen(engine, "begin", lambda connection: connection.exec_driver_sql("BEGIN"))
         return engine
     try:
         # No pool: a pooled connection would hold a slot of the server while a stage trains.
@@ -186,10 +186,6 @@ def _number(name: str) -> int:
 def _configure_sqlite(connection: sqlite3.Connection, _: Any) -> None:
     connection.isolation_level = None  # Python's own would not begin before CREATE: all tables are one transaction
     connection.execute("PRAGMA synchronous = EXTRA")
-
-
-def _begin_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
 
 
 def version_of(connection: Connection) -> int:

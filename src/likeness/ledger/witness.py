@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from likeness.core.errors import LedgerError
 from likeness.ledger.records import RECOVERED, Record
-from likeness.privacy.receipt import Receipt
 
 if TYPE_CHECKING:
     from likeness.ledger.chain import Anchor
@@ -75,11 +74,6 @@ def git_witnesses(folder: Path) -> list[Witness]:
     messages = done.stdout.split("\0")[1:] if done.returncode == 0 else []
     parts = (message.partition("\n") for message in messages)
     return [witness for commit, _, body in parts for witness in read_trailers(body, f"git commit {commit}")]
-
-
-def receipt_witness(receipt: Receipt, source: str) -> Witness:
-    """The witness in a released file, which names the entry that paid for it."""
-    return Witness(source, receipt.ledger_id, receipt.ledger_seq, key=receipt.key)
 
 
 def check_witnesses(records: Sequence[Record], witnesses: Iterable[Witness], others: Iterable[str] = ()) -> int:

@@ -139,6 +139,13 @@ class LedgerSession:
                 ) from None
             yield
 
+    def check_git(self) -> None:
+        """Refuse an old copy of the ledger, where git remembers a longer or another ledger of this id."""
+        from likeness.ledger.witness import check_witnesses, git_witnesses
+
+        witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == self.ledger.id]
+        check_witnesses(self.ledger.records(), witnesses)
+
     def to_spend(self, unit: PrivacyUnit | None, selects: bool) -> Ledger:
         """The ledger with the cap of the population on record, for the door.
 
@@ -150,11 +157,8 @@ class LedgerSession:
             LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
                 the project name another ledger.
         """
-        from likeness.ledger.witness import check_witnesses, git_witnesses
-
         ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
-        witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == ledger.id]
-        check_witnesses(ledger.records(), witnesses)
+        self.check_git()
         self.refuse_other(ledger)
         adjacency, person = Adjacency(privacy.adjacency), None if unit is None else unit.column
         selection = delta_for_selection(self.params) if selects else 0.0

@@ -24,7 +24,6 @@ from likeness.ledger.records import SPENDING
 from likeness.pipeline.provenance import git
 
 if TYPE_CHECKING:
-    from likeness.ledger.home import Home
     from likeness.ledger.ledger import Ledger
 
 
@@ -98,7 +97,7 @@ class LedgerReference(NamedTuple):
 
 
 def other_ledger(
-    root: Path, population: str, home: "Home", ledger: "Ledger | None", references: Iterable[LedgerReference] = ()
+    root: Path, population: str, home: Home, ledger: "Ledger | None", references: Iterable[LedgerReference] = ()
 ) -> LedgerReference | None:
     """The first place that names another ledger about these people; None if there is none.
 
@@ -137,7 +136,7 @@ def other_ledger(
 
 
 def refuse_other_ledger(
-    root: Path, population: str, home: "Home", ledger: "Ledger | None", references: Iterable[LedgerReference] = ()
+    root: Path, population: str, home: Home, ledger: "Ledger | None", references: Iterable[LedgerReference] = ()
 ) -> None:
     """Refuse to spend, or to start a ledger, where another one has answered about these people.
 

@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from likeness.core.errors import LikenessError
@@ -45,12 +44,6 @@ from likeness.stages.{stage} import main
 if __name__ == "__main__":
     run_stage("{stage}", main)
 '''
-
-
-def stage_function(name: str) -> Stage:
-    """The function of a stage, as its script finds it."""
-    main: Stage = import_module(f"likeness.stages.{name}").main
-    return main
 
 
 def run_stage(name: str, main: Stage, root: Path = Path()) -> None:

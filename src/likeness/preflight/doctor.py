@@ -18,7 +18,6 @@ from likeness.core.refusals import storage_refusal
 from likeness.ledger.chain import lock_chain
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.witness import check_witnesses, git_witnesses
 from likeness.pipeline.dvc_repair import cut_files
 from likeness.pipeline.project import Project
 
@@ -63,7 +62,7 @@ def examine_places(root: Path) -> Iterator[Finding]:
         yield Finding(f"ledger at {home.location}, its key and its anchor", fault)
         if not fault:
             yield Finding("lock of runs", _fault(lambda: _check_other_runs(project)))
-            yield Finding("witnesses in git", _fault(lambda: _check_git(project)))
+            yield Finding("witnesses in git", _fault(project.ledger_session.check_git))
     cut = [f"A kill cut {name} short. `likeness run` mends it." for name in cut_files(root)]
     yield Finding("files of DVC", " ".join(cut))
     servers = {
@@ -114,12 +113,6 @@ def _check_free(project: Project) -> None:
 def _check_other_runs(project: Project) -> None:
     with project.ledger_session.exclusive_run(0):
         pass
-
-
-def _check_git(project: Project) -> None:
-    ledger = project.ledger_session.ledger
-    witnesses = [witness for witness in git_witnesses(project.root) if witness.ledger_id == ledger.id]
-    check_witnesses(ledger.records(), witnesses)
 
 
 def _check_server(name: str, url: str) -> None:

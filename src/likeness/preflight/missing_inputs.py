@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from likeness.core.errors import LedgerError, LikenessError, ParamsError, SchemaError
 from likeness.core.refusals import refusals_of
 from likeness.core.text import normal_text
-from likeness.data.schema.column_keys import DROP
 from likeness.data.schema.draft import SchemaDraft, as_lines
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.cells import check_names
@@ -20,7 +19,7 @@ from likeness.ledger.chain import read_anchor
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.other_ledgers import LedgerReference, refuse_other_ledger
-from likeness.preflight.faults import columns_of, faults_of
+from likeness.preflight.faults import columns_of, faults_of, needed_of
 from likeness.preflight.sdv import draft
 
 if TYPE_CHECKING:
@@ -98,9 +97,8 @@ class MissingInputs:
     def _header(self, content: Mapping[str, Any], frame: "DataFrame | Any") -> None:
         """Add the columns that the frame lacks."""
         if hasattr(frame, "dtypes") and content.get("image") is None:
-            specs = columns_of(content)
-            columns = [name for name, spec in specs if isinstance(spec, Mapping) and spec.get("kind") != DROP]
-            present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, columns))
+            needed = needed_of(columns_of(content))
+            present, names = ([normal_text(str(name)) for name in some] for some in (frame.columns, needed))
             self.add_refusal(lambda: check_names(present, names, "the DataFrame", IN_FRAME))
 
     def _wrong(self, text: str, kind: type[LikenessError]) -> None:

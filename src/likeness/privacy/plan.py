@@ -201,11 +201,8 @@ def _check_people(adjacency: Adjacency, num_records: int | None, unit: PrivacyUn
 def _plan_query(share: QueryShare, total: float, delta: float) -> PlannedQuery:
     """The query with its noise, of a total ρ."""
     rho = share.share * total if math.isfinite(total) else math.inf
-    multiplier = _rounded_up(1 / math.sqrt(2 * rho)) if math.isfinite(rho) else 0.0
+    # Up to 12 significant digits: noise is part of a release's key, which must not depend on the solver.
+    up = Context(prec=12, rounding=ROUND_CEILING).create_decimal_from_float
+    multiplier = float(up(1 / math.sqrt(2 * rho))) if math.isfinite(rho) else 0.0
     cost = 1 / (2 * multiplier**2) if multiplier else math.inf
     return PlannedQuery(share.query, share.stage, share.share, cost, multiplier, delta * share.delta_share)
-
-
-def _rounded_up(multiplier: float) -> float:
-    """Round up to 12 significant digits. Noise is part of a release's key, which must not depend on the solver."""
-    return float(Context(prec=12, rounding=ROUND_CEILING).create_decimal_from_float(multiplier))

@@ -52,11 +52,9 @@ class Contributions(Protocol):
         A person of k rows is k changes, one after the other: see
         :func:`likeness.privacy.adjacency.lattice_sensitivity_squared`.
         """
-        ...
 
     def stream(self, records: Iterable[Records]) -> Iterator[Records]:
         """The contributions, in one pass, in memory that does not grow with the number of records."""
-        ...
 
     def spec(self) -> dict[str, Any]:
         """Public specification: the name, and the fields that equality looks at."""

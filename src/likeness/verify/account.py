@@ -13,7 +13,7 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import VERSION, Untestable, Wrong, require
 from likeness.config.params import GROWING, NONE
 from likeness.core.errors import ReleaseError
-from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
+from likeness.core.hashing import canonical_json, sha256_json
 from likeness.core.paths import Outputs, json_text
 from likeness.ledger.budget import budget_of
 from likeness.ledger.records import REDRAW, SALT
@@ -127,7 +127,7 @@ def account(bundle: Bundle) -> str:
     budget = budget_of(bundle.records, params.privacy.population)
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
-    digests = {answer.receipt.key: _digest(bundle, name) for name, answer in bundle.released_files.items()}
+    digests = {answer.receipt.key: bundle.sha256(name) for name, answer in bundle.released_files.items()}
     again = AccountedRun(
         params,
         bundle.plan,
@@ -135,7 +135,7 @@ def account(bundle: Bundle) -> str:
         _account(receipts, privacy["total"], params.privacy.delta),
         LedgerState(str(bundle.records[0].body["ledger_id"]), budget, digests),
         sample_request(bundle.sample),
-        {str(Outputs.project_path(name)): _digest(bundle, name) for name in bundle.project.outputs.files},
+        {str(Outputs.project_path(name)): bundle.sha256(name) for name in bundle.project.outputs.files},
         notes(bundle.project.method, bundle.row_sets, bundle.auxiliary),
         bundle.schema.rules,
         privacy.get("relations"),  # the check of the generator computes them
@@ -179,10 +179,6 @@ def _first_difference(expected: Any, stated: Any, where: str) -> str | None:
             same = math.isclose(expected, stated, rel_tol=_EXACT)
         return None if same else where
     return next(filter(None, (_first_difference(*part) for part in parts)), None)
-
-
-def _digest(bundle: Bundle, name: str) -> str:
-    return sha256_bytes((bundle.folder / name).read_bytes())
 
 
 def plan(bundle: Bundle) -> str:

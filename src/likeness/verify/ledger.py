@@ -13,7 +13,7 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 from likeness.core.errors import MissingPackageError, ParamsError
 from likeness.core.format import RECIPE, check_known
-from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
+from likeness.core.hashing import canonical_json, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.records import DAY, RECOVERED, REDRAW, SALT, Record, base_attempt, digest_of
@@ -175,8 +175,8 @@ def entries(bundle: Bundle) -> str:
         same_entry = type(receipt.ledger_seq) is int and receipt.ledger_seq == entry.seq
         require(same_entry, f"{name}: of another entry")
         require(receipt.key not in lost, f"{name}: the ledger gave this release up")
-        digest = sha256_bytes((bundle.folder / name).read_bytes())
-        require(committed[receipt.key]["sha256"] == digest, f"{name}: other bytes than the ledger committed")
+        same_bytes = committed[receipt.key]["sha256"] == bundle.sha256(name)
+        require(same_bytes, f"{name}: other bytes than the ledger committed")
         for fact in FACTS:
             same = canonical_json(facts[fact]) == canonical_json(entry.body[fact])
             require(same, f"{name}: the ledger reserved another {fact}")
@@ -191,7 +191,7 @@ def _check_published(bundle: Bundle) -> None:
     files = names.recorded_files(bundle.project.outputs)
     published = {
         "identity": bundle.params.privacy.population,
-        "files": {name: sha256_bytes((bundle.folder / name).read_bytes()) for name in files},
+        "files": {name: bundle.sha256(name) for name in files},
         "releases": sorted(answer.receipt.key for answer in bundle.answers),
     }
     records = [record.body for record in bundle.records if record.kind == "published"]

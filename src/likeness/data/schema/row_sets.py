@@ -20,16 +20,13 @@ class PublicSchema(Protocol):
     @property
     def row_sets(self) -> Mapping[str, Schema]:
         """Schemas of the rows that a method is asked about, by the beginning of the names of their queries."""
-        ...
 
     @property
     def published_schema(self) -> Self:
         """It without the columns that are left out."""
-        ...
 
     def to_dict(self) -> dict[str, Any]:
         """The content of a schema file."""
-        ...
 
 
 class EventSchema(PublicSchema, Protocol):
@@ -43,72 +40,58 @@ class EventSchema(PublicSchema, Protocol):
     @property
     def person(self) -> str:
         """The column of each table that names the person."""
-        ...
 
     @property
     def events(self) -> Schema:
         """Columns of the events."""
-        ...
 
     @property
     def people(self) -> Schema | None:
         """Columns of the people; None: people are made from their events."""
-        ...
 
     @property
     def order(self) -> str | None:
         """The column of events by which they are ordered, then by the hash of their row; None: by the hash alone."""
-        ...
 
     @property
     def most_events(self) -> int:
         """The most events of a person that count."""
-        ...
 
     @property
     def least(self) -> int:
         """The fewest: 0 where people have a table."""
-        ...
 
     @property
     def which_events(self) -> str:
         """The choice among more events: ``first`` takes the first, ``hash`` those with the smallest public hashes."""
-        ...
 
     @property
     def ends(self) -> Mapping[str, Collection[str]]:
         """Categories by column of events. No event follows one with such a category."""
-        ...
 
     @property
     def person_columns(self) -> Sequence[Column]:
         """Columns that are constant for a person."""
-        ...
 
     @property
     def time_varying(self) -> Sequence[Column]:
         """The other columns of events."""
-        ...
 
     @property
     def states(self) -> Sequence[Column]:
         """Those without the order."""
-        ...
 
     @property
     def usual(self) -> Sequence[Column]:
         """Columns of what is usual for a person: the most frequent category, or the smaller middle number."""
-        ...
 
     @property
     def length_starts(self) -> Sequence[int]:
         """The first number of events of each category of :data:`LENGTH`."""
-        ...
 
     @property
     def step_starts(self) -> Sequence[int]:
         """The first place in a history of each category of :data:`STEP`."""
-        ...
 
 
 def prefix_of(row_sets: Mapping[str, Schema], query: str) -> str:

@@ -26,11 +26,9 @@ class InParts(Protocol):
 
     def __call__(self) -> Iterable[Records]:
         """All of them, in order."""
-        ...
 
     def split(self, most: int) -> Sequence[Read]:
         """Give at most ``most`` parts, which together name every row once, in order, and hold none."""
-        ...
 
 
 @dataclass(frozen=True)
