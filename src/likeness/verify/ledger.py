@@ -175,8 +175,8 @@ def entries(bundle: Bundle) -> str:
         same_entry = type(receipt.ledger_seq) is int and receipt.ledger_seq == entry.seq
         require(same_entry, f"{name}: of another entry")
         require(receipt.key not in lost, f"{name}: the ledger gave this release up")
-        same_bytes = committed[receipt.key]["sha256"] == bundle.sha256(name)
-        require(same_bytes, f"{name}: other bytes than the ledger committed")
+        digest = bundle.sha256(name)
+        require(committed[receipt.key]["sha256"] == digest, f"{name}: other bytes than the ledger committed")
         for fact in FACTS:
             same = canonical_json(facts[fact]) == canonical_json(entry.body[fact])
             require(same, f"{name}: the ledger reserved another {fact}")
