@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likeness.core.errors import DataError
-from likeness.release.partition_selection import PartitionQuery
-from likeness.release.sums.backends import question_of
 
 if TYPE_CHECKING:
     from numpy import int64
     from numpy.typing import NDArray
 
+    from likeness.release.partition_selection import PartitionQuery
     from likeness.release.query import Query
     from likeness_postgres.rows import RemoteRows, Sums
 
@@ -127,6 +126,9 @@ class PostgresReader:
         Raises:
             DataError: they changed, or the database refuses.
         """
+        from likeness.release.partition_selection import PartitionQuery  # here: fingerprint asks nothing
+        from likeness.release.sums.backends import question_of
+
         if isinstance(query, PartitionQuery):
             self._texts(query.column, _UNSPENT)
         else:

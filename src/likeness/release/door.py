@@ -103,7 +103,7 @@ class Door:
             sampler = sampler_name() if plan.private else "none"  # a library that does not load costs nothing
             provenance = {**self.provenance, "backend": self._backend(query)}
             if isinstance(self.read, CountReader):
-                self.read.check(query)  # it may count now; rows that changed meanwhile cost nothing
+                self.read.check(query)  # rows that changed meanwhile cost nothing
             reserved = ledger.reserve(_reservation(query, plan, dataset, key, request, provenance))
             # A plan that died may have reserved it: then the receipt names that plan.
             receipt = Receipt.from_reservation(reserved.body, ledger.id, reserved.seq, sampler)
