@@ -17,8 +17,8 @@ from likeness.data.schema.schema import Schema
 from likeness.data.source.cells import type_table
 from likeness.data.source.databases import Database
 from likeness.data.table_columns import with_columns
-from likeness.pipeline.counts import COUNTED, CountBackend
-from likeness_postgres.reader import PostgresReader, forget
+from likeness.pipeline.counts import ANSWERS, COUNTED, CountBackend
+from likeness_postgres.reader import PostgresReader
 
 if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
@@ -31,8 +31,6 @@ _WHAT_LEAVES = """-- These statements read, and write nothing. Each begins with 
 -- no row, and only those texts of private categories that are released. Names and types of columns come too.
 -- Above a query stands SHA-256 of its statements, without the last semicolon.
 """
-_LOOKS: "list[tuple[RemoteRows, bytes, SourceSummary]]" = []
-"""What the stage fingerprint saw in this process, for the stage ingest."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,10 @@ class PostgresCounts(CountBackend):
 
     def digest(self, key: bytes) -> str:
         """All rows of each table, and whose they are."""
-        _LOOKS.clear()
-        forget()
+        ANSWERS.clear()
         rows = self._source_rows
         summary = rows.summarize(key)
-        _LOOKS[:] = [(rows, key, summary)]
+        ANSWERS.append(((rows, key), summary))  # for ingest
         return " ".join([*summary.whole, summary.digest])
 
     def ingest(self, ledger: "Ledger", paths: ProjectPaths) -> None:
@@ -75,8 +72,8 @@ class PostgresCounts(CountBackend):
         from likeness.pipeline.ingest import manifest_of
 
         rows, params = self._source_rows, self.model.complete(self.sources.params)
-        summaries = [summary for look, key, summary in _LOOKS if (look, key) == (rows, ledger.key)]
-        _LOOKS.clear()  # another ingest looks again
+        summaries: list[SourceSummary] = [answer for question, answer in ANSWERS if question == (rows, ledger.key)]
+        ANSWERS.clear()  # another ingest looks again
         summary = summaries[0] if summaries else rows.summarize(ledger.key)
         self.model.check_strangers(summary.strangers, summary.events)
         manifest = manifest_of(params, ledger.id, summary.digest, summary.count, summary.whole, summary.held_out)

@@ -1,6 +1,5 @@
 """How the door counts rows that stay in PostgreSQL."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likeness.core.errors import DataError
+from likeness.pipeline.counts import ANSWERS
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -23,13 +23,6 @@ _CHARGED, _UNSPENT = (
     "Nothing more was spent on this query",
 )
 _RECORDS = ""  # their number, beside tables and columns
-_MEMORY = deque[tuple["PostgresReader", dict[Any, Any]]](maxlen=2)  # of the row sets of histories
-"""The counts of this process, by who asked. They are private and never written. A new fingerprint begins anew."""
-
-
-def forget() -> None:
-    """Forget all counts."""
-    _MEMORY.clear()
 
 
 @dataclass(frozen=True)
@@ -90,10 +83,10 @@ class PostgresReader:
     @cached_property
     def _memory(self) -> dict[Any, Any]:
         """The counts of these rows under this digest."""
-        memories = [memory for reader, memory in _MEMORY if reader == self]
+        memories: list[dict[Any, Any]] = [memory for reader, memory in ANSWERS if reader == self]
         if not memories:
             memories = [{}]
-            _MEMORY.append((self, memories[0]))
+            ANSWERS.append((self, memories[0]))
         return memories[0]
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:

@@ -277,11 +277,11 @@ def number_of(text: str) -> int:
 
 def check_digest(table: pd.DataFrame, rows: list[dict[str, str]]) -> None:
     """The digest of a source is a sum without a key over its rows: texts of the cells that are not empty."""
-    own = SourceDigest()
-    own.add_frame(table)
+    source = SourceDigest()
+    source.add_frame(table)
     cells = [[mixed((number_of(name) + number_of(cell)) % 2**64) for name, cell in row.items()] for row in rows]
     total = sum(mixed((1 + sum(row)) % 2**64) for row in cells) % 2**64
-    assert own.digest(KEY) == hmac.digest(KEY, f"likeness rows of a source {total}".encode(), "sha256").hex()
+    assert source.digest(KEY) == hmac.digest(KEY, f"likeness rows of a source {total}".encode(), "sha256").hex()
 
 
 def test_the_digest_of_a_source_is_a_sum_without_a_key() -> None:
@@ -294,9 +294,9 @@ def test_no_sign_in_a_cell_makes_another_row_of_it() -> None:
     digests = set()
     for one in cells:
         for other in cells:
-            own = SourceDigest()
-            own.add_frame(pd.DataFrame({"x": [one], "y": [other]}, dtype="str"))
-            digests.add(own.digest(KEY))
+            source = SourceDigest()
+            source.add_frame(pd.DataFrame({"x": [one], "y": [other]}, dtype="str"))
+            digests.add(source.digest(KEY))
     assert len(digests) == (len(cells) - 1) ** 2  # an empty cell of a CSV is missing
 
 

@@ -38,6 +38,7 @@ from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.budget import Cost
 from likeness.ledger.witness import trailer
+from likeness.pipeline.counts import ANSWERS
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, remainder
 
@@ -95,6 +96,7 @@ def synthesize(
         with ExitStack() as held:
             retry_on_disconnect(lambda: held.enter_context(project.ledger_session.exclusive_run(wait)))
             held.enter_context(_note_run(project.paths.flow_run))
+            held.callback(ANSWERS.clear)  # this process may live long
             state = _stages(project.paths, stage_timeout, check_budget)
             publish(project.paths, account=state.is_completed())
             return state

@@ -8,7 +8,7 @@ and encoded tables of such a project hold no row. Their manifest has the keyed d
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import MissingPackageError
 from likeness.core.wings import Wings
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 COUNTED = "counted"
 """The key of a manifest whose rows stay in their database."""
+
+ANSWERS: list[tuple[Any, Any]] = []
+"""Questions and answers of a backend in this process. They are private, never written, and end with the run."""
 
 
 @dataclass(frozen=True)

@@ -66,8 +66,8 @@ class Door:
         plan: noise of every query.
         ledger: an open ledger in which the population has a cap.
         dataset: whose rows.
-        read: opens the private rows, or the partitions of a column, or counts rows where they are; called only after
-            the cost is on record.
+        read: opens the private rows, or the partitions of a column, after the cost is on record. Or it counts rows
+            where they are: then before, and the counts wait in memory.
         provenance: public facts for the ledger, such as user and commit.
     """
 
