@@ -19,6 +19,7 @@ from likeness.bundle.write import write_bundle
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import METHODS
+from likeness.pipeline.account import account
 from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.project import Project
 
@@ -88,7 +89,7 @@ def _bundle(folder: Path, method: str) -> Path:
     target = folder / f"{method}_bundle"
     _run(folder / method, IDENTITY, method, (*_RELEASE, *_PUBLISH))
     with contextlib.chdir(folder / method):
-        write_bundle(Project.load(), target, open_others=True)
+        write_bundle(Project.load(), account(Project.load()), target, open_others=True)
     return target
 
 

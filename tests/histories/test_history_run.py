@@ -29,6 +29,7 @@ from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.methods import resolve_settings
+from likeness.pipeline.account import account
 from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.new_project import write_project
@@ -104,7 +105,7 @@ def test_a_run_of_people_with_histories(project: Path, monkeypatch: pytest.Monke
     secret = f"{distances['real']['discrimination']:.3g}"
     assert secret in ProjectPaths.internal_report.read_text() and "Discrimination" not in page
 
-    write_bundle(Project.load(), Path("bundle"))
+    write_bundle(Project.load(), account(Project.load()), Path("bundle"))
     assert {check.name for check in verify(Path("bundle")) if not check.passed} == {"training"}
     assert new_releases(Project.load(), rows_of(Project.load())[0]) == {}
     spent = read_json(ProjectPaths.privacy)["ledger"]["lifetime"]["spent_rho"]

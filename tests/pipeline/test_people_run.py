@@ -28,6 +28,7 @@ from likeness.data.schema.draft import SchemaDraft
 from likeness.data.source.split import split_by_person
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.account import account
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
@@ -76,7 +77,7 @@ def test_a_run_of_people_with_several_rows(project: Path) -> None:
     assert privacy["unit"] in text and "one person added or removed with all rows" in text
     assert privacy["queries"][0]["sensitivity"] == 3 and privacy["total"]["epsilon"] <= 1
 
-    write_bundle(Project.load(), Path("bundle"))
+    write_bundle(Project.load(), account(Project.load()), Path("bundle"))
     assert privacy["unit"] in Path("bundle/README.md").read_text()
     verdict = {check.name: check.passed for check in verify(Path("bundle"))}
     assert False not in verdict.values()
@@ -84,9 +85,9 @@ def test_a_run_of_people_with_several_rows(project: Path) -> None:
     public = [path for path in project.rglob("*") if path.is_file() and path.name != "visits.csv"]
     assert not [path for path in public if SECRET.encode() in path.read_bytes()]
 
-    account = json.loads(Path("bundle/privacy.json").read_text())
+    published = json.loads(Path("bundle/privacy.json").read_text())
     for wrong in ({"rows_of_a_person": {"column": "pid", "max_rows": 2}}, {"unit": "one visitor"}):
-        Path("bundle/privacy.json").write_text(json.dumps({**account, **wrong}))
+        Path("bundle/privacy.json").write_text(json.dumps({**published, **wrong}))
         failed = {check.name for check in verify(Path("bundle")) if check.passed is False}
         assert "account" in failed, wrong
 
@@ -112,7 +113,7 @@ def test_a_run_without_noise_is_not_bundled(project: Path) -> None:
     assert not read_json(ProjectPaths.privacy)["private"] and "NOT PRIVATE" in ProjectPaths.statement.read_text()
     for target in ("bundle", "bundle.zip"):
         with pytest.raises(ReleaseError, match="run is NOT PRIVATE"):
-            write_bundle(Project.load(), Path(target))
+            write_bundle(Project.load(), account(Project.load()), Path(target))
     assert not [path for path in project.rglob("*") if "bundle" in path.name]
 
 

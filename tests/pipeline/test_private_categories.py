@@ -20,6 +20,7 @@ from likeness.core.errors import ArtifactError, BudgetError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.source.split import split_by_person
 from likeness.ledger.budget import Cost
+from likeness.pipeline.account import account
 from likeness.pipeline.doors import rows_of
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, new_releases
@@ -83,7 +84,7 @@ def test_a_run_with_private_categories(project: Path) -> None:
     public = [p for p in project.rglob("*") if p.is_file() and not str(p.relative_to(project)).startswith(own)]
     assert len(public) > 10 and not [path for path in public if SECRET.encode() in path.read_bytes()]
 
-    write_bundle(Project.load(), Path("bundle"))
+    write_bundle(Project.load(), account(Project.load()), Path("bundle"))
     verdict = {check.name: check.passed for check in verify(Path("bundle"))}
     assert False not in verdict.values()
     assert all(verdict[name] for name in ("sensitivity", "epsilon", "account", "statement", "ledger entries", "table"))

@@ -20,6 +20,7 @@ from likeness.config.load import load_params
 from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.account import account
 from likeness.pipeline.datasets.table import Table
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
@@ -66,7 +67,7 @@ def test_two_projects_take_turns_and_the_current_directory_stays_empty(roots: tu
         assert {*map(Path, privacy["outputs"])} == {*map(Outputs.project_path, Table.outputs.files)}
         assert {path.stem for path in paths.markers.iterdir()} == set(STAGES)
         assert read_json(paths.tracking)["uri"] == f"sqlite:///{root}/runs.db" and (root / "runs.db").exists()
-        write_bundle(Project.load(root), root / "bundle.zip")
+        write_bundle(Project.load(root), account(Project.load(root)), root / "bundle.zip")
         assert not [check for check in verify(root / "bundle.zip") if check.passed is False]
 
 

@@ -19,6 +19,7 @@ from likeness.core.paths import ProjectPaths, read_json, row_set_file
 from likeness.data.private_tables import read_private
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.pipeline.account import account
 from likeness.pipeline.new_project import write_project
 from likeness.pipeline.project import Project
 from likeness.preflight.faults import examine
@@ -98,7 +99,7 @@ def test_a_whole_run_leaves_people_where_they_are(project: Path, url: str, monke
     assert all(f"-- {receipt.query}: {receipt.backend.split()[1]}" in printed for receipt in receipts)
     assert any("stay in their database (postgres)" in note for note in read_json(paths.privacy)["notes"])
     assert "no comparison with real rows" in paths.internal_report.read_text()
-    write_bundle(Project.load(), Path("bundle.zip"))
+    write_bundle(Project.load(), account(Project.load()), Path("bundle.zip"))
     assert {check.name for check in verify(Path("bundle.zip")) if check.passed is False} == set()
     spent, released = Ledger.open(locate()).head(), [path.read_bytes() for path in paths.released_files]
     for place, rows in ((FILES, "come"), (there(url), "come"), (there(url), "stay")):

@@ -35,6 +35,7 @@ from likeness.data.source.databases import Database
 from likeness.features.cells import Cells
 from likeness.ledger.ledger import Ledger
 from likeness.methods.base import class_counts_query
+from likeness.pipeline.account import account
 from likeness.pipeline.doors import door
 from likeness.pipeline.project import Project
 from likeness.pipeline.run_stage import run_stage
@@ -100,7 +101,7 @@ def test_a_whole_run_leaves_the_rows_where_they_are(project: Path, url: str, mon
     notes = read_json(paths.privacy)["notes"]
     assert any("stay in their database (postgres)" in note for note in notes)
     assert "no comparison with real rows" in paths.internal_report.read_text()
-    write_bundle(Project.load(project), project / "bundle.zip")
+    write_bundle(Project.load(project), account(Project.load(project)), project / "bundle.zip")
     assert not [check for check in verify(project / "bundle.zip") if check.passed is False]
     ledger, released = Project.load(project).ledger, [path.read_bytes() for path in paths.released_files]
     spent = len(ledger.records())

@@ -17,7 +17,6 @@ from likeness.core.remote import ending
 from likeness.core.text import escape_markdown
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
-from likeness.pipeline.account import account
 from likeness.pipeline.project import Project
 from likeness.report.statement import statement
 
@@ -74,14 +73,15 @@ def _files(privacy: dict[str, Any], table: str) -> str:
     return ", ".join(f"`{file.name}`" for file in files) + arrays
 
 
-def write_bundle(project: Project, target: Path, open_others: bool = False) -> list[str]:
+def write_bundle(project: Project, privacy: dict[str, Any], target: Path, open_others: bool = False) -> list[str]:
     """Write the bundle of a project's last run; a target that ends in .zip becomes a zip file.
 
-    A new account proves that all files belong together and that the ledger knows them. The ledger records the SHA-256
-    of the published files, once for equal files.
+    The ledger records the SHA-256 of the published files, once for equal files.
 
     Args:
         project: the project.
+        privacy: a new :func:`likeness.pipeline.account.account` of it: that one proves that all files belong together
+            and that the ledger knows them.
         target: a new folder or a new .zip file.
         open_others: publish the names of other populations in the ledger, see :func:`chain_extract`.
 
@@ -89,12 +89,11 @@ def write_bundle(project: Project, target: Path, open_others: bool = False) -> l
         names of the files in it.
 
     Raises:
-        ReleaseError: the run is not private, or its files do not belong together.
+        ReleaseError: the run is not private.
         ArtifactError: the target exists, or a file is missing.
     """
     if target.exists():
         raise ArtifactError(f"{target} exists and is not overwritten. Delete it, or give another name.")
-    privacy = account(project)
     if not privacy["private"]:
         fault = "privacy.epsilon is inf, so the run is NOT PRIVATE"
         raise ReleaseError(f"params.yaml: {fault}. To publish, run with a finite epsilon.")

@@ -10,6 +10,7 @@ from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
 from likeness.bundle.write import write_bundle
 from likeness.cli.console import JSON, say, say_json, table
+from likeness.pipeline.account import account
 from likeness.pipeline.project import Project
 from likeness.synthesizer.published import Published
 from likeness.verify import MOST_MINUTES
@@ -28,7 +29,8 @@ def bundle(
 
     A verifier can test the lifetime cost only with --open-others, or if the ledger holds no other population.
     """
-    names = write_bundle(Project.load(), target, open_others)
+    project = Project.load()
+    names = write_bundle(project, account(project), target, open_others)
     if as_json:
         say_json({"bundle": str(target), "files": names})
     else:

@@ -69,9 +69,11 @@ def run(
         return
     from likeness.bundle.write import write_bundle
     from likeness.cli.bundles import checks_text, give_verdict
+    from likeness.pipeline.account import account
     from likeness.verify import verify
 
-    write_bundle(Project.load(), bundle)
+    project = Project.load()
+    write_bundle(project, account(project), bundle)
     checks = verify(bundle)
     if as_json:
         say_json({**summary_json(paths), "bundle": str(bundle), "checks": [vars(check) for check in checks]})

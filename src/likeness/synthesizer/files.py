@@ -17,6 +17,7 @@ from likeness.core.hashing import json_value, sha256_bytes
 from likeness.core.paths import ProjectPaths, read_json, write_json
 from likeness.data.encoding.frames import FrameType
 from likeness.data.schema.yaml import schema_text
+from likeness.pipeline.account import account
 from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.project import Project
 from likeness.pipeline.written_tables import write_synthetic
@@ -127,4 +128,4 @@ def bundle(fitted: Published, params: "Params", target: Path, open_others: bool)
             (project.root / name).parent.mkdir(parents=True, exist_ok=True)
             (project.root / name).write_bytes(data)
         write_synthetic(project, project.model.draw(fitted.generators, *project.sample))
-        return write_bundle(project, target, open_others)
+        return write_bundle(project, account(project), target, open_others)
