@@ -1,12 +1,14 @@
 """How far: seconds, memory and the same sums for millions of rows, on one core and on two. Fills docs/scale.md.
 
-Run: ``python -m evidence.scale [--rows 1000000] [--cores 1 2] [--csv]``. Rows of 15 columns are made up from a public
-seed and written as a folder of Parquet files, or as one CSV file. All rows train, as by default. ``ingest``,
-``preprocess``, ``plan``, ``auxiliary`` and ``privatize`` of ``marginals`` run in one process, on so many cores. There
-is no noise (``epsilon: inf``), so that the released integers are the sums and must be the same to the last bit. Beside
-them, on one core, DuckDB and polars read the same files by hand, encode 14 columns, and count all pairs of them by
-class. numpy counts such pairs from codes in memory. Seconds are those after imports. Peak memory is that of all
-processes together, sampled. Appends to evidence/results/scale.csv.
+Run: ``python -m evidence.scale [--rows 1000000] [--cores 1 2] [--csv | --postgres]``. Rows of 15 columns are made up
+from a public seed and written as a folder of Parquet files, or as one CSV file. All rows train, as by default.
+``ingest``, ``preprocess``, ``plan``, ``auxiliary`` and ``privatize`` of ``marginals`` run in one process, on so many
+cores. There is no noise (``epsilon: inf``), so that the released integers are the sums and must be the same to the last
+bit. Beside them, on one core, DuckDB and polars read the same files by hand, encode 14 columns, and count all pairs of
+them by class. numpy counts such pairs from codes in memory. Seconds are those after imports. Peak memory is that of all
+processes together, sampled. With ``--postgres`` the rows stay in a PostgreSQL that it starts. It prints the statements
+of a run, their seconds, and those of one statement with GROUPING SETS for all pairs. Appends to
+evidence/results/scale.csv.
 """
 
 import argparse
@@ -16,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from importlib import import_module
 from itertools import combinations
@@ -28,9 +30,11 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
+from sqlalchemy import create_engine
 
 from evidence.pages import Results, processor
 from likeness.release.released import load_released
+from tests.postgres_server import server
 
 ROOT = Path(__file__).parents[1]
 RESULTS = Results(ROOT / "evidence/results/scale.csv", ["rows", "source", "cores", "stage"])
@@ -73,6 +77,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--cores", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--csv", action="store_true", help="from a CSV file")
+    parser.add_argument("--postgres", action="store_true", help="rows stay in PostgreSQL, on one core")
     parser.add_argument("--folder", type=Path, help="where to work; default: a temporary folder")
     parser.add_argument("--only", choices=BY_HAND, help="in this folder, which has a source: print seconds")
     arguments = parser.parse_args()
@@ -81,10 +86,19 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
         folder = Path(name)
+        if arguments.postgres:
+            with server() as socket:
+                url = f"postgresql+psycopg://owner@/postgres?host={socket}"
+                fill_database(url, arguments.rows)
+                *of_stages, asked, by_hand = Project(folder, arguments.rows, url, "rows").used("postgres", 1).items()
+            ratio, cpu_seconds = asked[1][1] / by_hand[1][1], sum(used[1] for _, used in of_stages)
+            print(f"{asked[0]}: {asked[1][1]:.1f} CPU s in PostgreSQL, {ratio:.2f} of {by_hand[0]}")
+            print(f"the stages beside them: {cpu_seconds:.1f} CPU s")
+            return
         size = write_source(folder / "source", arguments.rows, arguments.csv)
         print(f"made {arguments.rows} rows, {size / 1e6:.0f} MB", flush=True)
         project = Project(folder, arguments.rows, "source/part.csv" if arguments.csv else "source")
-        beside = {name: project.measure(name, 1) for name in BY_HAND if name != "stages"}
+        beside = {name: project.measure(name, 1) for name in ("duckdb", "polars", "numpy")}
         sums = {}
         for cores in arguments.cores:
             project.settle(f"{cores} cores")
@@ -121,11 +135,11 @@ def timed(stage: str, work: Callable[[], object]) -> Used:
     return {stage: (time.perf_counter() - started, time.process_time() - cpu)}
 
 
-def stages() -> Used:
+def stages(names: Sequence[str] = STAGES) -> Used:
     """The stages of the project in this folder."""
     from likeness.pipeline.run_stage import perform_stage
 
-    mains = {stage: import_module(f"likeness.stages.{stage}").main for stage in STAGES}
+    mains = {stage: import_module(f"likeness.stages.{stage}").main for stage in names}
     used: Used = {}
     for stage, main in mains.items():
         used |= timed(stage, lambda stage=stage, main=main: perform_stage(stage, main, Path()))  # type: ignore[misc]
@@ -184,7 +198,60 @@ def numpy_by_hand() -> Used:
     return {"numpy": (used, used)}
 
 
-BY_HAND = {"stages": stages, "duckdb": duckdb_by_hand, "polars": polars_by_hand, "numpy": numpy_by_hand}
+def postgres() -> Used:
+    """Seconds in PostgreSQL of the statements of a run, and of one by hand."""
+    from likeness.data.source.databases import Database
+
+    url = yaml.safe_load(Path("params.yaml").read_text())["ingest"]["source"]
+    service = psutil.Process(int(Path(url.partition("host=")[2], "data/postmaster.pid").read_text().split()[0]))
+    answers, statements, used = Database.answers, list[str](), list[tuple[float, float]]()
+
+    def cpu_seconds() -> float:
+        time.sleep(0.2)  # until the process of the last connection has ended
+        times = service.cpu_times()
+        return float(times.children_user + times.children_system)
+
+    def timed_answers(database: Database, asked: Sequence[str]) -> list[list[tuple[Any, ...]]]:
+        cpu, started = cpu_seconds(), time.perf_counter()
+        rows = answers(database, asked)
+        seconds = time.perf_counter() - started
+        used.append((seconds, cpu_seconds() - cpu))
+        statements.extend(asked)
+        return rows
+
+    Database.answers = timed_answers  # type: ignore[method-assign]
+    of_stages = stages(("fingerprint", *STAGES))
+    days = {"moved": "(moved - DATE '1970-01-01')"}
+    codes = [
+        f"COALESCE(LEAST(15, GREATEST(0, FLOOR(({days.get(name, name)} - {lower}) * 16.0 / {upper - lower}))), 16)"
+        f"::INT AS {name}"
+        for name, (lower, upper) in ENDS.items()
+    ]
+    columns, count = [*ENDS, *CATEGORIES], len(statements)
+    sets = ", ".join(f"(owns, {one}, {other})" for one, other in combinations(columns, 2))
+    encoded = f"WITH codes AS MATERIALIZED (SELECT {', '.join(['owns', *codes, *CATEGORIES])} FROM rows)"  # noqa: S608
+    counted = f"SELECT owns, {', '.join(columns)}, COUNT(*) FROM codes GROUP BY GROUPING SETS ({sets})"  # noqa: S608
+    Database(url, "rows").answers([encoded + counted])
+    *of_run, by_hand = used
+    return {**of_stages, f"{count} statements": tuple(map(sum, zip(*of_run, strict=True))), "grouping sets": by_hand}
+
+
+def fill_database(url: str, rows: int) -> None:
+    """Make a table of made-up rows in a database."""
+    kinds = {"integer": "BIGINT", "numeric": "DOUBLE PRECISION", "date": "DATE"}
+    columns = ", ".join(f"{name} {kinds.get(column['kind'], 'TEXT')}" for name, column in SCHEMA["columns"].items())
+    with create_engine(url).begin() as connection:
+        connection.exec_driver_sql(f"CREATE TABLE rows ({columns})")
+        cursor: Any = connection.connection.cursor()
+        for part, start in enumerate(range(0, rows, FILE_ROWS)):
+            table = made_rows(part, min(FILE_ROWS, rows - start)).to_pandas(integer_object_nulls=True)
+            with cursor.copy("COPY rows FROM STDIN WITH (FORMAT csv)") as copy:
+                copy.write(table.to_csv(index=False, header=False))
+
+
+BY_HAND = {
+    "stages": stages, "duckdb": duckdb_by_hand, "polars": polars_by_hand, "numpy": numpy_by_hand, "postgres": postgres,
+}  # fmt: skip
 
 
 def write_source(folder: Path, rows: int, as_text: bool) -> int:
@@ -227,9 +294,9 @@ def made_rows(part: int, count: int) -> pa.Table:
 class Project:
     """A project's folder with nothing but settings, a schema and a ledger of its own."""
 
-    def __init__(self, folder: Path, rows: int, source: str) -> None:
-        self.folder, self.rows, self.source = folder, rows, source
-        self.kind = Path(source).suffix or ".parquet"
+    def __init__(self, folder: Path, rows: int, source: str, query: str | None = None) -> None:
+        self.folder, self.rows, self.source, self.query = folder, rows, source, query
+        self.kind = "postgresql" if query else Path(source).suffix or ".parquet"
         (folder / "rows.yaml").write_text(str(rows))
         (folder / "schema.yaml").write_text(yaml.safe_dump(SCHEMA, sort_keys=False))
         self.environment = {
@@ -250,10 +317,19 @@ class Project:
         params["privacy"].update(epsilon=float("inf"), population="nobody")
         params["ledger"].update(attempt=attempt, cap={"epsilon": float("inf"), "delta": 1e-5})
         params["ingest"] = {"source": self.source, "schema": "schema.yaml"}
+        if self.query:
+            params["ingest"].update(query=self.query, rows="stay")
         (self.folder / "params.yaml").write_text(yaml.safe_dump(params))
 
     def measure(self, name: str, cores: int) -> float:
         """All stages, or what is done by hand, on so many cores: CPU seconds."""
+        used = self.used(name, cores)
+        seconds, cpu_seconds = (sum(column) for column in zip(*used.values(), strict=True))
+        print(f"{name} on {cores} cores: {seconds:.1f} s, {cpu_seconds:.1f} CPU s", flush=True)
+        return float(cpu_seconds)
+
+    def used(self, name: str, cores: int) -> Used:
+        """The same, of each stage."""
         load, before = os.getloadavg()[0], os.sched_getaffinity(0)
         os.sched_setaffinity(0, sorted(before)[:cores])
         output, peak = self.run("evidence.scale", "--only", name)
@@ -262,9 +338,7 @@ class Project:
         for stage, (seconds, cpu_seconds) in used.items():
             found = {"seconds": seconds, "cpu_seconds": cpu_seconds, "peak_mb": peak / 2**20, "load": load}
             RESULTS.add([self.rows, self.kind, cores, stage], {**found, "cpu": processor()})
-        seconds, cpu_seconds = (sum(column) for column in zip(*used.values(), strict=True))
-        print(f"{name} on {cores} cores: {seconds:.1f} s, {cpu_seconds:.1f} CPU s, {peak / 2**20:.0f} MB", flush=True)
-        return float(cpu_seconds)
+        return used
 
     def sums(self) -> str:
         """A digest of every released integer."""
