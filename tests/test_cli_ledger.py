@@ -408,7 +408,7 @@ def test_a_series_has_room_for_years_of_nights(project: Path, monkeypatch: pytes
     ledger.declare_population(name, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5, "pid")
     night = cohort_members(ledger.chain, name, "1", ["ann"])
     cost, unit = rho_for(10.0, 1e-5) / 2, PrivacyUnit("pid", 1)
-    about = {"unit": unit, "group": night.group, "first_nights": night.first_nights}
+    about = {"unit": unit, "group": night.group, "first_nights": night.first_nights, "day": night.day}
     ledger.reserve(
         Reservation("dear", name, Adjacency.ADD_REMOVE_ONE, cost, "plan", {}, "rows", "1", "", {"query": "q"}, **about)
     )

@@ -63,6 +63,10 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     shutil.copy(ROOT / "params.yaml", tmp_path)
     assert "likeness ledger init" in faults()["ledger"]
     Ledger.create(locate())
+    assert list(faults()) == ["source"]
+    source = tmp_path / Project.load().params.ingest.source
+    source.parent.mkdir(parents=True, exist_ok=True)
+    source.touch()
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 0
     (tmp_path / "dvc.lock").write_text("")
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")

@@ -6,6 +6,7 @@ Each is told as well as a forger can: keys, links, digests, the account's lifeti
 import json
 import math
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate
@@ -268,6 +269,7 @@ _OF_HISTORIES: Json = {"method": "histories"}
 _OF_PEARL: Json = {"method": "pearl"}
 _ONE_SALT = dict.fromkeys((SALT, "content_salt"), "0" * 32)
 _SEAL = f"{'0' * 32}:{p.SHA}"
+_NIGHT = {"first_nights": _SEAL, "day": datetime.now(UTC).date().isoformat()}
 _UNTESTED: Json = {"verdict": None}
 
 OF_LEDGERS: tuple[Told, ...] = (
@@ -445,9 +447,11 @@ OF_LEDGERS: tuple[Told, ...] = (
      another(sets(group="1-1"))),
     ("another release has first nights, and is about everybody", COSTS, "or no cohort", another(first_nights=_SEAL)),
     ("another release is about nights that run back", COSTS, "that no series has",
-     another(sets(group="9-5", first_nights=_SEAL))),
+     another(sets(group="9-5", **_NIGHT))),
     ("another release claims a night that is not the next, to cost nothing", COSTS, "than that of its night",
-     another(sets(group="2-2", first_nights=_SEAL))),
+     another(sets(group="2-2", **_NIGHT))),
+    ("another release is about a night of last year", COSTS, "far from the day of its record",
+     another(sets(group="1-1", **{**_NIGHT, "day": "2020-01-01"}))),
     # --- words in records
     ("whoever asked is a list of people", CHAIN, "another type", f.edit_body("reserve", asked_by=[p.NOTE, p.NOTE])),
     ("a release of a person has a name of a person", CHAIN, "does not write", another(sets(query="ada lovelace"))),

@@ -24,21 +24,31 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pytest import MonkeyPatch
 from scipy.stats import norm
+from sqlalchemy import select
 from toys import ADD, ledger_of_people, plan_with, schema_with
 
 from likeness.bundle.verdict import Wrong
 from likeness.core.artifacts import Artifacts
 from likeness.core.bounds import Part, PrivacyUnit
-from likeness.core.errors import ArtifactError, BudgetError, LedgerError, ParamsError, PlanError, ReleaseError
+from likeness.core.errors import (
+    ArtifactError,
+    BudgetError,
+    DataError,
+    LedgerError,
+    ParamsError,
+    PlanError,
+    ReleaseError,
+)
 from likeness.data.private_tables import read_private
 from likeness.features.column_marginals import Constant
 from likeness.ledger import records as records_of
 from likeness.ledger.budget import composition, costs_on_record
+from likeness.ledger.database import FIRST_NIGHTS as NIGHTS
 from likeness.ledger.first_nights import CohortNight, cohort_members
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.reservation import Reservation
-from likeness.ledger.series import Series
+from likeness.ledger.series import Series, check_night
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.private_rows import dataset_of
 from likeness.pipeline.project import Project
@@ -55,6 +65,7 @@ from likeness.synthesizer import Synthesizer
 from likeness.synthesizer.estimates import running_total
 from likeness.verify.ledger import _Spending
 
+TONIGHT = ["ann", "bob", "cid", "fay"]
 UNIT, CAP = PrivacyUnit("pid", 1), rho_for(1.0, 1e-5)
 COSTS = st.tuples(
     st.floats(0.001, 1), st.floats(0, 1e-6), st.sampled_from(["", "1", "2"]), st.integers(1, 9), st.integers(0, 9)
@@ -81,7 +92,8 @@ def tonight(ledger: Ledger, names: Iterable[str], attempt: str = "1") -> CohortN
 
 def request(key: str, night: CohortNight, rho: float = 0.1 * CAP, **changes: Any) -> Reservation:
     """A release of the last stage about a cohort."""
-    about = {"group": night.group, "first_nights": night.first_nights, "digest": f"rows of {night.group}", **changes}
+    seals = {"first_nights": night.first_nights, "day": night.day}
+    about = {"group": night.group, "digest": f"rows of {night.group}", **seals, **changes}
     facts = {"query": key, "stage": "privatize", "method": "m", "feature": {}}
     rest = {"others": {}, "attempt": "1", "encoding": "", "details": facts, "unit": UNIT}
     return Reservation(
@@ -144,7 +156,8 @@ def test_a_ledger_takes_one_night_after_the_other(ledger: Ledger, monkeypatch: M
     assert groups == ["1-1", "1-2", "3-3", "1-4", "4-5"]  # night 4 has no release, so night 5 asks about its people
     with pytest.raises(BudgetError, match="over budget"):
         ledger.reserve(request("dear", night, 0.9 * CAP))
-    on_day(monkeypatch, 9)
+    on_day(monkeypatch, 8)
+    ledger.confirm_day(records_of._now(), {}, "people")
     new = tonight(ledger, {"cid"})
     ledger.reserve(request("others", new, 0.5 * CAP))  # people who came tonight, and of night 4 on: they paid less
 
@@ -167,7 +180,7 @@ def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
                     series.commit(record.body["key"])
                 continue
             body = {**record.body, **(changes if record.body["key"] == f"night {changed}" else {})}
-            one = records_of.Record(record.seq, changes.get("time", record.time), "reserve", body, "", "")
+            one = records_of.Record(record.seq, record.time, "reserve", body, "", "")
             spending._spend(body["rho"], 0.0, "1", spending._cohort("it", one))
         return spending.composed.total[0]
 
@@ -179,7 +192,10 @@ def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
     with pytest.raises(Wrong, match="another cohort than that of its night"):
         recomputed(2, group="1-1")  # the rows of another night under the name of a night on record
     with pytest.raises(Wrong, match="another cohort than that of its night"):
-        recomputed(8, time=entries[-4].time)  # a second night on one day
+        recomputed(8, day=entries[-4].body["day"])  # a second night on one day
+    for far in ("2025-01-05", "2025-01-10", "once"):
+        with pytest.raises(Wrong, match="far from the day of its record"):
+            recomputed(8, day=far)
     for odd, words in (({"group": "8-1"}, "no series has"), ({"unit": None}, "nobody"), ({"group": ""}, "no cohort")):
         with pytest.raises(Wrong, match=words):
             recomputed(8, **odd)
@@ -189,7 +205,7 @@ def test_a_verifier_composes_as_the_ledger_and_believes_no_other_cohort(
 def test_no_person_moves_the_first_night_of_another(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     """Neighbors: all nights with a person, and without. Each night has the same cohort and the same others."""
     generator = np.random.default_rng(0)
-    nights = [[*"abcdefg"], *(generator.choice([*"abcdefghij"], 4).tolist() for _ in range(5))]
+    nights = [[*"abcdefg"], *(generator.choice([*"abcdefghij"], 8, replace=False).tolist() for _ in range(5))]
 
     def asked(without: str) -> list[tuple[str, frozenset[str]]]:
         on_day(monkeypatch, 0)
@@ -219,7 +235,7 @@ def change(ledger: Ledger, statement: str) -> None:
         connection.execute(statement)
 
 
-def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
+def test_lost_first_nights_are_noticed_and_come_back(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     """They are keyed hashes, and a series goes on with those of its newest night only."""
     ledger.reserve(request("one", tonight(ledger, ["ann", "bob"])))
     home, copy = ledger.home.path, ledger.home.path.with_name("copy")
@@ -227,26 +243,109 @@ def test_lost_first_nights_are_noticed(ledger: Ledger, monkeypatch: MonkeyPatch)
     late = tonight(ledger, ["ann", "cid"])  # on the same day: the night is complete, so cid belongs to the next one
     assert (late.group, late.members) == ("1-1", {"ann"})
     on_day(monkeypatch, 2)
-    night = tonight(ledger, ["cid", "dan"])
-    assert (night.group, night.members) == ("1-2", {"cid", "dan"})
+    night = tonight(ledger, ["bob", "cid", "dan"])
+    assert (night.group, night.members) == ("1-2", {"bob", "cid", "dan"})
     with pytest.raises(LedgerError, match=r"people came to the series after these rows were read"):
-        tonight(ledger, ["eve"])
+        tonight(ledger, ["ann", "eve"])
         ledger.reserve(request("two", night))
     copytree(home, copy)
-    ledger.reserve(request("two", tonight(ledger, ["fay"])))
-    rmtree(home)
-    copytree(copy, home)  # an older copy, to which the records come back, and no first night
-    recover(ledger.home, {"asked_by": "a person"})
-    ledger = Ledger.open(locate())
-    assert len(ledger.records()) == 4
-    for statement in ("SELECT 1", "UPDATE first_nights SET night = 2", "DELETE FROM first_nights WHERE night = 1"):
+    on_day(monkeypatch, 3)
+    ledger.reserve(request("two", tonight(ledger, TONIGHT)))
+    copies = next(ledger.home.anchor.glob("*.nights"))
+    assert copies.stat().st_mode & 0o077 == 0 and "fay" not in copies.read_text()
+
+    def restored() -> Ledger:
+        rmtree(home)
+        copytree(copy, home)
+        recover(ledger.home, {"asked_by": "a person"})
+        return Ledger.open(locate())
+
+    with copies.open("a") as file:
+        file.write("\n0123456789abcdef 01234")  # a crash cut this line
+    assert len(restored().records()) == 4
+    assert tonight(restored(), TONIGHT).first_nights == tonight(ledger, TONIGHT).first_nights
+    ledger.home.database.unlink()  # all of it
+    assert recover(ledger.home, {"asked_by": "a person"}) == (4, 0)
+    assert tonight(Ledger.open(locate()), TONIGHT).group == "1-2"
+    kept = copies.read_text()
+    copies.write_text("")
+    for _ in range(2):  # the records are back the first time
+        with pytest.raises(LedgerError, match=r"The first nights of 'people' are not: .* a new value"):
+            restored()
+        with pytest.raises(LedgerError, match=r"lost, edited or restored .* ledger\.attempt a new value"):
+            tonight(Ledger.open(locate()), ["ann"])
+    copies.write_text(kept)
+    ledger = restored()
+    for statement in ("UPDATE first_nights SET night = 2", "DELETE FROM first_nights WHERE night = 1"):
         change(ledger, statement)
-        with pytest.raises(
-            LedgerError, match=r"lost, edited or restored from an older copy.* ledger\.attempt a new value"
-        ):
+        with pytest.raises(LedgerError, match=r"lost, edited or restored from an older copy.* recover"):
             tonight(ledger, ["ann"])
     assert tonight(ledger, ["ann"], "2").group == "1-1"
     assert Series.from_records(ledger.records(), "people", "1~2").night is not None
+
+
+def test_a_night_has_the_day_on_which_its_rows_were_read(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
+    """Midnight between reading and asking changes nothing. A clock that jumps needs a person's word."""
+    before = tonight(ledger, ["ann", "bob"])
+    on_day(monkeypatch, 2)
+    ledger.reserve(request("one", before))
+    ledger.commit("one", "1" * 64)
+    night = tonight(ledger, ["ann", "bob"])
+    assert (before.group, night.group) == ("1-1", "1-2") and night.day > before.day
+    for later, fault in ((4, None), (5, "were read on 2025-01-03, and it is 2025-01-06"), (1, "were read on")):
+        on_day(monkeypatch, later)
+        if fault is None:
+            ledger.reserve(request("two", night))
+            ledger.commit("two", "2" * 64)
+            continue
+        with pytest.raises(LedgerError, match=fault):
+            check_night(ledger.records(), request("late", night), records_of._now())
+    on_day(monkeypatch, 300)
+    ledger.declare_population("others", ADD, 1.0, 1e-5)
+    on_day(monkeypatch, 6)
+    with pytest.raises(LedgerError, match=r"last record is of 2025-10-28: no night would follow.* day 2025"):
+        tonight(ledger, ["ann"])
+    ledger.confirm_day(records_of._now(), {})
+    assert tonight(ledger, ["ann"]).group == "3-3"  # four days after night 2: the longest gap was one
+    ledger.reserve(request("three", tonight(ledger, ["ann"])))
+    on_day(monkeypatch, 15)
+    with pytest.raises(LedgerError, match=r"newest night of the series is of 2025-01-07, more than twice as long ago"):
+        tonight(ledger, ["ann"])
+    on_day(monkeypatch, 14)
+    assert tonight(ledger, ["ann"]).group == "1-4"
+
+
+def test_a_half_loaded_source_is_no_night_without_a_persons_word(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
+    """Fewer than half of the people whom the ledger knows: nothing is spent, and nobody gets a first night."""
+    ledger.reserve(request("one", tonight(ledger, ["ann", "bob", "cid"])))
+    on_day(monkeypatch, 2)
+    for names in ([], ["ann"], ["ann", *"efgh"]):
+        with pytest.raises(DataError, match=r"fewer than half of .* --fewer 'people'") as refusal:
+            tonight(ledger, names)
+        assert not {"3", "ann"} & {*str(refusal.value).split()}
+    ledger.confirm_day(records_of._now(), {"asked_by": "a person"}, "people")
+    assert tonight(ledger, ["ann", "eve"]).members == {"ann", "eve"}
+    on_day(monkeypatch, 3)
+    with pytest.raises(DataError, match="fewer than half"):  # it was for one day
+        tonight(ledger, ["ann", "eve"])
+    assert tonight(ledger, ["ann", "bob"]).group == "1-2"
+    with pytest.raises(LedgerError, match="nobody"):
+        ledger.confirm_day(records_of._now(), {}, "nobody")
+
+
+def test_another_attempt_is_another_series(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
+    """Names, nights and costs of two attempts, and of two populations, do not mix."""
+    for attempt in "12":
+        night = tonight(ledger, ["ann"], attempt)
+        ledger.reserve(request(f"one {attempt}", night, attempt=attempt))
+    budget = ledger.budget("people")
+    assert budget is not None and budget.spent_rho == pytest.approx(0.2 * CAP)
+    ledger.declare_population("others", ADD, 1.0, 1e-5, "pid")
+    on_day(monkeypatch, 2)
+    assert tonight(ledger, ["ann"]).group == "1-2"
+    assert cohort_members(ledger.chain, "others", "1", ["ann"]).group == "1-1"
+    people = {person for (_, person) in ledger.chain.engine.connect().execute(select(NIGHTS.c.series, NIGHTS.c.person))}
+    assert len(people) == 2  # one person's name has another hash in another population
 
 
 @pytest.mark.long
@@ -272,7 +371,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
         digests.append(dataset.digest)
         asked = request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, dataset)
         assert asked["group"] == group and request_in({**asked, "key": ""}) == asked
-        night = CohortNight(dataset.group, dataset.first_nights, frozenset())
+        night = CohortNight(dataset.group, dataset.first_nights, frozenset(), dataset.day)
         ledger.reserve(request(f"{day}", night, 0.01 * CAP, digest=dataset.digest))
         ledger.commit(f"{day}", f"{day}" * 64)
     assert len({*digests}) == len(digests)

@@ -94,7 +94,7 @@ def main() -> None:
         app()
     except LikenessError as error:
         say(f"likeness: {error}", err=True)
-        sys.exit(2)
+        sys.exit(error.exit_code)
     except Exception as error:
         refusal = storage_refusal(error) or place_refusal(error) or missing(error, "this command")
         if refusal is None:  # a fault of ours, which may quote what a stranger wrote

@@ -299,10 +299,15 @@ def ledger_recover() -> None:
 
 
 @ledger_app.command("day")
-def ledger_day(day: Annotated[str, typer.Argument(help="Today in UTC, as 2026-11-26.")]) -> None:
+def ledger_day(
+    day: Annotated[str, typer.Argument(help="Today in UTC, as 2026-11-26.")],
+    fewer: Annotated[
+        str | None, typer.Option(help="People of whom the source of this day rightly lacks most: privacy.population.")
+    ] = None,
+) -> None:
     """Say which day it is, after a clock was wrong or a year's rest. It stays on record for ever."""
     ledger = _open()
-    ledger.confirm_day(day, {"asked_by": provenance()["asked_by"]})
+    ledger.confirm_day(day, {"asked_by": provenance()["asked_by"]}, fewer)
     say(f"the ledger goes on at {day}")
 
 

@@ -10,12 +10,14 @@ import typer
 from likeness.cli.bars import stage_bars
 from likeness.cli.console import JSON, say, say_json
 from likeness.cli.summary import summary_json, summary_text
+from likeness.config.params import NONE
 from likeness.core.errors import LikenessError
 from likeness.core.extras import need
 from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
 from likeness.flows.reproduce import ended_by_signals, last_seconds, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
+from likeness.ledger.records import moment
 from likeness.pipeline.project import Project
 
 
@@ -36,7 +38,7 @@ def run(
 
     Needs params.yaml and dvc.yaml here, and a ledger (`likeness ledger init`). Progress goes to standard error. A
     second run spends nothing, because the ledger's store has all releases. Ctrl-C loses nothing. Exit code 2 if a stage
-    fails, 1 if the bundle is wrong, 130 after Ctrl-C, 143 after SIGTERM.
+    fails, 1 if the bundle is wrong, 4 if a run of a series made no night, 130 after Ctrl-C, 143 after SIGTERM.
     """
     if bundle is not None and bundle.exists():  # refused now, not after the run
         raise LikenessError(f"{bundle} exists and is not overwritten. Give --bundle another name, or delete it.")
@@ -55,6 +57,7 @@ def run(
     if out:
         LOG.info("left out: %s", ", ".join(out))
         LOG.info("a clone of this run pulls what there is: dvc pull --allow-missing")
+    began = moment([])
     try:
         with ended_by_signals():
             _reproduce(paths, [stage for stage in graph if stage not in out], force)
@@ -62,6 +65,8 @@ def run(
         say("likeness: stopped. Nothing is lost: finished stages and releases stay. Go on: likeness run", err=True)
         code = 128 + signal.SIGINT if isinstance(stop, KeyboardInterrupt) else int(stop.code or 0)
         raise typer.Exit(code) from None
+    if project.params.privacy.series != NONE and "ingest" not in out:
+        project.ledger_session.check_night(paths.table, began)
     if "account" in out:
         return
     if bundle is None:

@@ -6,9 +6,10 @@ class LikenessError(Exception):
 
     Attributes:
         transient: whether the same work may go well in a moment, because a connection broke.
+        exit_code: of a command that ends with it.
     """
 
-    transient = False
+    transient, exit_code = False, 2
 
     def _render_traceback_(self) -> list[str]:
         """Give the lines that a notebook shows: IPython asks an error for them."""
@@ -46,6 +47,12 @@ class PlanError(LikenessError):
 
 class BudgetError(LikenessError):
     """A release would exceed a cap of the population. Nothing was read."""
+
+
+class NightError(LikenessError):
+    """A run of a series ended, and its night is of another day than today: no night was made."""
+
+    exit_code = 4
 
 
 class LedgerError(LikenessError):

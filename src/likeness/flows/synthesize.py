@@ -29,7 +29,8 @@ from prefect.runtime import flow_run
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Crashed, Failed
 
-from likeness.core.errors import LikenessError
+from likeness.config.params import NONE
+from likeness.core.errors import LikenessError, NightError
 from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
 from likeness.core.refusals import errors_in_words
@@ -37,11 +38,13 @@ from likeness.core.retry import retry_on_disconnect
 from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.budget import Cost
+from likeness.ledger.records import moment
 from likeness.ledger.witness import trailer
 from likeness.pipeline.counts import ANSWERS
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, remainder
 
+_NO_NIGHT = "NoNight"
 _COLUMNS = ("query", "stage", "dimension", "sensitivity", "noise_multiplier", "share", "rho", "ledger_seq", "sha256")
 _MINUTE, _DAY = 60.0, 86_400.0
 _OVER = "over budget for "  # what every refusal by a cap says
@@ -100,6 +103,8 @@ def synthesize(
             state = _stages(project.paths, stage_timeout, check_budget)
             publish(project.paths, account=state.is_completed())
             return state
+    except NightError as error:
+        return Failed(name=_NO_NIGHT, message=str(error))
     except LikenessError as error:
         return Failed(message=str(error))
 
@@ -125,7 +130,7 @@ def _note_run(note: Path) -> Iterator[None]:
 
 def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> State[None]:
     """Every stage, in order, up to the first that fails."""
-    endings = []
+    endings, began = [], moment([])
     if check_budget:
         state = budget(str(paths.root), return_state=True)
         if not state.is_completed():
@@ -135,6 +140,9 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
         if not state.is_completed():
             return _failed_state(str(state.message))
         endings.append(f"{stage} {state.name}")
+    project = Project.load(paths.root)
+    if project.params.privacy.series != NONE:
+        project.ledger_session.check_night(paths.table, began)
     return Completed(message=", ".join(endings))
 
 
@@ -196,7 +204,8 @@ def main() -> int:
     """Run once in the working folder; with ``--check-budget``, only if the cap has room.
 
     Returns:
-        0, or 1 if a stage, or Prefect, failed: the last lines on stderr say why, without a traceback.
+        0; 4 if the run of a series made no night, because a clock is wrong; or 1 if a stage, or Prefect, failed. The
+        last lines on stderr say why, without a traceback.
     """
     parser = argparse.ArgumentParser(prog="python -m flows.synthesize", description="Run the pipeline once.")
     parser.add_argument("--check-budget", action="store_true", help="refuse before reading data what exceeds a cap")
@@ -216,7 +225,7 @@ def main() -> int:
     if state.is_completed():
         return 0
     print(f"synthesize: {state.name}: {state.message}", file=sys.stderr)
-    return 1
+    return NightError.exit_code if state.name == _NO_NIGHT else 1
 
 
 def stop_cleanly() -> None:

@@ -29,9 +29,9 @@ from likeness.ledger.budget import (
 )
 from likeness.ledger.chain import Anchor, Chain, anchor_missing, copies_of, lock_chain, make_folders, read_anchor
 from likeness.ledger.database import RECORDS, database_errors, lock_database
-from likeness.ledger.first_nights import first_nights_until
+from likeness.ledger.first_nights import first_nights_until, restore_first_nights
 from likeness.ledger.home import Home, locate
-from likeness.ledger.records import DAY, RECOVERED, Record, append, moment, row
+from likeness.ledger.records import DAY, FEWER, RECOVERED, Record, append, moment, row
 from likeness.ledger.reservation import Reservation, check_owner, check_same_request, open_queries
 from likeness.ledger.series import check_night
 from likeness.ledger.witness import Witness
@@ -278,20 +278,24 @@ class Ledger:
                 raise LedgerError(f"release {key[:12]} was declared lost in entry {seq} already. Run: likeness run")
             return append(records, "lost", {**by, "key": key, "identity": entries["reserve"].body["identity"]})
 
-    def confirm_day(self, day: str, by: Mapping[str, Any]) -> Record:
+    def confirm_day(self, day: str, by: Mapping[str, Any], fewer: str | None = None) -> Record:
         """Record by a person's word which day it is, after a clock was wrong or a ledger rested for long.
 
         Args:
             day: today in UTC, as 2026-11-26.
             by: who says so.
+            fewer: name of people of whom the source of this day rightly lacks most; None: of nobody.
 
         Raises:
-            LedgerError: this machine's clock says another day.
+            LedgerError: this machine's clock says another day, or the people are not on record.
         """
         if day != moment([]):
             raise LedgerError(f"the clock says {moment([])}, and you say {day}. Set the clock, or give that day.")
         with self.chain.appending() as records:
-            return append(records, DAY, dict(by), time=day)
+            if fewer is None:
+                return append(records, DAY, dict(by), time=day)
+            budget_on_record(records, fewer)
+            return append(records, FEWER, {**by, "identity": fewer})
 
     def commit(self, key: str, sha256: str, data: bytes | None = None) -> Record:
         """Record the digest of the file that was drawn for a reservation.
@@ -359,7 +363,8 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
         the number of records that are back, and of costs.
 
     Raises:
-        LedgerError: there is no anchor, and so nothing that says what is lost.
+        LedgerError: there is no anchor, and so nothing that says what is lost; or the records are back, and a series
+            cannot go on, because its first nights are lost.
     """
     anchor = read_anchor(home)
     if anchor is None:
@@ -367,9 +372,8 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
     make_folders(home)
     with lock_chain(home):
         copies = copies_of(home, anchor.head)
-        if copies and not Chain.exists(home):
-            return len(Chain.write_first(home, copies).records()), 0
-        chain = Chain.connect(home)
+        lacked = copies and not Chain.exists(home)
+        chain = Chain.write_first(home, copies) if lacked else Chain.connect(home)
         if chain.ledger_id != anchor.ledger_id:
             names = f"is ledger {chain.ledger_id}, and its anchor names {anchor.ledger_id}"
             raise LedgerError(f"{home.location} {names}. Restore that.")
@@ -386,7 +390,14 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
             if after[len(before) :]:
                 connection.execute(insert(RECORDS), [row(record) for record in after[len(before) :]])
         chain.write_anchor(chain.records())
-    return len(after) - len(before) - len(bodies), len(bodies)
+        if people := restore_first_nights(chain):
+            raise LedgerError(
+                f"the records of {home.location} are back. The first nights of '{people[0]}' are not: neither the "
+                f"ledger nor the copies in {home.anchor} have those of its newest night. Restore a newer copy of one, "
+                "and run this again. Without it give ledger.attempt a new value: a new series begins, and costs beside "
+                "this one."
+            )
+    return (len(after) if lacked else len(after) - len(before) - len(bodies)), len(bodies)
 
 
 def _check_declared(

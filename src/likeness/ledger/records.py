@@ -20,6 +20,8 @@ SALT = "population_salt"
 
 DAY = "day"
 """Kind of a record by which a person confirms its day. The days before may be later, or much earlier."""
+FEWER = "fewer"
+"""Kind of a record by which a person says that the source of its day rightly lacks most people of the nights before."""
 RECOVERED = "recovered"
 """Kind of a record with the cost of records that an older copy of the ledger lost."""
 SPENDING = {"reserve", RECOVERED}
@@ -27,7 +29,9 @@ REDRAW = "~"
 """Stands between an attempt and the number of its draw, where a lost release was drawn again."""
 OF_ALL = {"genesis", DAY}
 """Kinds of records that are about nobody. Every reader of the chain sees them."""
-_MOST_AHEAD, _MOST_BACK = 400, 2  # days: a ledger may rest for a year, and clocks of a team differ by a day
+_MOST_AHEAD = 400  # days: a ledger may rest for a year
+MOST_BACK = 2
+"""Days by which the clocks of a team may differ, or the records of a night follow its rows."""
 
 _NUMBERS = ("delta_keys", "dimension", "noise_scale", "reserve_seq", "rho")
 _ALONE = {key: f'"{key}":' for key in (SALT, "digest", "group", "identity", "key", "sha256", "slot", *_NUMBERS)}
@@ -69,7 +73,7 @@ class Record(NamedTuple):
     Attributes:
         seq: number of the record, from 1. It gives the order.
         time: a day in UTC, which goes back to that of a :data:`DAY` only.
-        kind: genesis, cap, reserve, commit, lost, published, recovered or day.
+        kind: genesis, cap, reserve, commit, lost, published, recovered, day or fewer.
         body: content of the record.
         previous: digest of the record before.
         digest: see :func:`digest_of`.
@@ -121,13 +125,18 @@ def moment(records: list[Record]) -> str:
     now = _now()
     if not records:
         return now
-    ahead = (date.fromisoformat(now) - date.fromisoformat(records[-1].time)).days
+    ahead = days_between(records[-1].time, now)
     days = f"the clock says {now}, and the ledger's last record is of {records[-1].time}."
     if ahead > _MOST_AHEAD:
         raise LedgerError(f"{days} Set the clock. If it is right, run: likeness ledger day {now}")
-    if ahead < -_MOST_BACK:
+    if ahead < -MOST_BACK:
         LOG.warning(f"{days} If that day was wrong, run: likeness ledger day {now}")
     return max(now, records[-1].time)
+
+
+def days_between(first: str, last: str) -> int:
+    """Number of days from one to another, as ISO writes them."""
+    return (date.fromisoformat(last) - date.fromisoformat(first)).days
 
 
 def _now() -> str:

@@ -40,6 +40,7 @@ class Reservation:
             histories.
         group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
         first_nights: digest of the first nights of all people of the series.
+        day: of the night, in UTC, which the ingest fixed; empty without a night.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Reservation:
     sibling_encodings: tuple[str, ...] = ()
     group: str = ""
     first_nights: str = ""
+    day: str = ""
 
     @property
     def cost(self) -> Cost:
@@ -81,7 +83,7 @@ class Reservation:
             "encoding": self.encoding,
             "delta_keys": self.delta,
             "rows_digests": [seal_digest(digest, key) for digest in self.rows_digests],
-            **({"first_nights": seal_digest(self.first_nights, key)} if self.group else {}),
+            **({"day": self.day, "first_nights": seal_digest(self.first_nights, key)} if self.group else {}),
         }
 
 

@@ -4,13 +4,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from likeness.core.errors import BudgetError
-from likeness.ledger.records import Record, base_attempt
+from likeness.core.errors import BudgetError, LedgerError
+from likeness.ledger.records import DAY, FEWER, MOST_BACK, Record, base_attempt, days_between, moment
 from likeness.ledger.reservation import Reservation
 from likeness.privacy.cohorts import MOST_NIGHTS, Cohort
 
 LAST_STAGE = "privatize"
 """The stage whose release completes a night."""
+_MOST_AHEAD = 3  # days after the newest night, where no gap was longer
 
 
 class Night(NamedTuple):
@@ -18,7 +19,7 @@ class Night(NamedTuple):
 
     Attributes:
         cohort: the people that it asks about.
-        day: of its first record.
+        day: on which its rows were read, in UTC.
         digest: keyed hash of the rows of the cohort.
         seal: of the first nights, see :mod:`likeness.ledger.first_nights` and
             :func:`likeness.ledger.reservation.seal_digest`.
@@ -48,12 +49,18 @@ class Series:
         ends: last nights of cohorts, see :meth:`likeness.privacy.cohorts.Cohort.from_night`.
         waiting: releases of the newest night without a commit, from key to stage.
         complete: whether the last stage of the newest night has a commit.
+        longest: days of the longest gap between two nights.
+        confirmed: newest day that a person confirmed since the newest night; empty: none.
+        fewer: newest day whose source may lack most people, by a person's word.
     """
 
     night: Night | None = None
     ends: set[int] = field(default_factory=lambda: {0})
     waiting: dict[str, str] = field(default_factory=dict)
     complete: bool = False
+    longest: int = 0
+    confirmed: str = ""
+    fewer: str = ""
 
     @classmethod
     def from_records(cls, records: Iterable[Record], population: str, attempt: str) -> Self:
@@ -69,6 +76,10 @@ class Series:
             body = record.body
             if record.kind == "commit":
                 series.commit(str(body["key"]))
+            elif record.kind == DAY:
+                series.confirmed = record.time
+            elif record.kind == FEWER and body["identity"] == population:
+                series.fewer = record.time
             elif record.kind == "reserve" and body["identity"] == population and base_attempt(body["slot"]) == name:
                 series.reserve(record)
         return series
@@ -82,6 +93,32 @@ class Series:
         if self.night is not None and self.night.day == day:
             return self.night.cohort
         return self.following
+
+    def day_of_night(self, records: list[Record]) -> str:
+        """The day of a night whose rows are read now, if the clock can be believed.
+
+        A clock that was far ahead for one night would put all later nights to sleep until that day.
+
+        Args:
+            records: of the ledger.
+
+        Raises:
+            LedgerError: the clock is behind the last record, or far ahead of the newest night, and no person confirmed
+                the day.
+        """
+        now, last = moment([]), records[-1].time
+        if days_between(now, last) > MOST_BACK:
+            fault = f"the ledger's last record is of {last}: no night would follow until then"
+        else:
+            now = max(now, last)
+            since = self.confirmed or (now if self.night is None else self.night.day)
+            if days_between(since, now) <= max(_MOST_AHEAD, 2 * self.longest):
+                return now
+            fault = f"the newest night of the series is of {since}, more than twice as long ago as any night before"
+        raise LedgerError(
+            f"the clock says {now}, and {fault}. Nothing was read. Set the clock. If it is right, run: likeness ledger "
+            f"day {now}"
+        )
 
     @property
     def following(self) -> Cohort:
@@ -101,11 +138,11 @@ class Series:
         Args:
             cohort: the people.
             digest: keyed hash of their rows.
-            day: of the record.
+            day: on which the rows were read.
         """
         if self.night is not None and (self.night.cohort, self.night.digest) == (cohort, digest):
             return True
-        new = self.night is None or self.night.day != day
+        new = self.night is None or day > self.night.day or (self.confirmed != "" and day != self.night.day)
         return new and cohort.last <= MOST_NIGHTS and cohort == self.following
 
     def reserve(self, record: Record) -> None:
@@ -116,8 +153,9 @@ class Series:
             return
         if self.night is None or self.night.cohort != cohort:
             self.ends |= self._newest_end()
-            self.waiting, self.complete = {}, False
-            self.night = Night(cohort, record.time, str(body["digest"]), str(body.get("first_nights", "")))
+            self.waiting, self.complete, self.confirmed, day = {}, False, "", str(body["day"])
+            self.longest = max(self.longest, 0 if self.night is None else days_between(self.night.day, day))
+            self.night = Night(cohort, day, str(body["digest"]), str(body["first_nights"]))
         self.waiting[str(body["key"])] = str(body.get("stage"))
 
     def commit(self, key: str) -> None:
@@ -135,11 +173,14 @@ def check_night(records: Sequence[Record], request: Reservation, day: str) -> No
 
     Raises:
         BudgetError: the night has another cohort, or its rows are on record already.
+        LedgerError: the rows were read on an earlier day.
     """
     if request.group:
+        if not 0 <= days_between(request.day, day) <= MOST_BACK:
+            raise LedgerError(f"the rows of this night were read on {request.day}, and it is {day}. Run: likeness run")
         series = Series.from_records(records, request.population, request.attempt)
         cohort = Cohort.from_group(request.group)
-        if request.unit is None or cohort is None or not series.allows(cohort, request.digest, day):
+        if request.unit is None or cohort is None or not series.allows(cohort, request.digest, request.day):
             raise BudgetError(
                 f"a night of the series about '{request.population}' is on record, and this release is about other "
                 "rows, or other nights. Nothing was spent. A night has one version of its rows. Run it again on the "

@@ -88,7 +88,7 @@ def manifest_of(
 def _night_manifest(
     params: Params, cohort_night: "CohortNight", digest: str, rows_digests: Sequence[str]
 ) -> dict[str, Any]:
-    about = {"group": cohort_night.group, "first_nights": cohort_night.first_nights}
+    about = {"group": cohort_night.group, "first_nights": cohort_night.first_nights, "day": cohort_night.day}
     night = [params.privacy.population, cohort_night.group, params.ledger.attempt]
     digests = [rows_digest or sha256_json(["no rows", index, *night]) for index, rows_digest in enumerate(rows_digests)]
     return {**about, "digest": sha256_json([digest, *night[1:]]), "rows_digests": digests}

@@ -9,13 +9,15 @@ from pathlib import Path
 
 from likeness.config.params import Params
 from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import ArtifactError, DataError, LedgerError
+from likeness.core.errors import ArtifactError, DataError, LedgerError, NightError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json
+from likeness.data.private_tables import read_manifest
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.records import moment
 from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
 from likeness.pipeline.sources import Sources
 from likeness.privacy.adjacency import Adjacency
@@ -112,6 +114,24 @@ class LedgerSession:
         with self.remedy_in_a_clone():
             _ = sources.all_sources
         self.refuse_other(self.ledger)
+
+    @staticmethod
+    def check_night(table: Path, began: str) -> None:
+        """Refuse a run whose night is neither of the day on which it began nor of today.
+
+        Args:
+            table: the ingested table.
+            began: the day on which the run began, in UTC.
+
+        Raises:
+            NightError: the run made no night, because a clock is or was wrong.
+        """
+        day, now = read_manifest(table).get("day"), moment([])
+        if day is not None and not began <= day <= now:
+            raise NightError(
+                f"the newest night of the series is of {day}, and the clock says {now}: this run made no night. Set "
+                f"the clock. If it is right, and {day} was wrong, run: likeness ledger day {now}"
+            )
 
     @contextmanager
     def exclusive_run(self, seconds: float) -> Iterator[None]:

@@ -78,7 +78,7 @@ def dataset_of(params: Params, path: Path, ledger_id: str, more: Mapping[str, An
     check_number(params, manifest["num_records"])
     unit = None if manifest.get("unit") is None else PrivacyUnit.from_dict(manifest["unit"])
     rows = manifest["identity"], manifest["digest"], params.ledger.attempt, manifest.get("encoding", ""), unit
-    night = {key: manifest.get(key, "") for key in ("group", "first_nights")}
+    night = {key: manifest.get(key, "") for key in ("group", "first_nights", "day")}
     return Dataset(*rows, tuple(manifest["rows_digests"]), **night), manifest
 
 

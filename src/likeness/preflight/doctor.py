@@ -12,14 +12,19 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
 
+from likeness.config.params import NONE
 from likeness.core.errors import LedgerError, LikenessError
 from likeness.core.paths import ProjectPaths
 from likeness.core.refusals import storage_refusal
 from likeness.ledger.chain import lock_chain
+from likeness.ledger.first_nights import check_series
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.records import MOST_BACK, days_between, moment
+from likeness.ledger.series import Series
 from likeness.pipeline.dvc_repair import cut_files
 from likeness.pipeline.project import Project
+from likeness.release.store import check_store
 
 LEAST_FREE = 100 * 2**20
 """Bytes that a disk must have left: a stage writes tables, and the ledger a few kilobytes."""
@@ -63,6 +68,9 @@ def examine_places(root: Path) -> Iterator[Finding]:
         if not fault:
             yield Finding("lock of runs", _fault(lambda: _check_other_runs(project)))
             yield Finding("witnesses in git", _fault(project.ledger_session.check_git))
+            yield Finding("series of nights", _fault(lambda: _check_series(project)))
+            yield Finding("released files", _fault(lambda: check_store(project.ledger)))
+    yield Finding("source", _fault(lambda: project.sources.all_sources))
     cut = [f"A kill cut {name} short. `likeness run` mends it." for name in cut_files(root)]
     yield Finding("files of DVC", " ".join(cut))
     servers = {
@@ -113,6 +121,18 @@ def _check_free(project: Project) -> None:
 def _check_other_runs(project: Project) -> None:
     with project.ledger_session.exclusive_run(0):
         pass
+
+
+def _check_series(project: Project) -> None:
+    """See that each series can go on, and that the next night has a day."""
+    ledger, params = project.ledger, project.params
+    check_series(ledger.chain)
+    records = ledger.records()
+    if params.privacy.series != NONE:
+        Series.from_records(records, params.privacy.population, params.ledger.attempt).day_of_night(records)
+    elif days_between(moment([]), records[-1].time) > MOST_BACK:
+        days = f"the clock says {moment([])}, and the ledger's last record is of {records[-1].time}"
+        raise LedgerError(f"{days}. Set the clock. If it is right, run: likeness ledger day {moment([])}")
 
 
 def _check_server(name: str, url: str) -> None:

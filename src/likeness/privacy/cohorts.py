@@ -29,6 +29,9 @@ of ρ, and that of δ.
 *Several series, and releases about everybody.* A person has one first night in each series. Their costs add up: c of
 everybody, and the largest c(f) of each series.
 
+*A night may stop.* A source with fewer than half of the people on record stops a night until a person agrees, and a
+broken cell stops one too. The proof holds where both tables stop alike.
+
 *Replace-one is refused.* One person there becomes another, of another first night. Then two cohorts change, so the cost
 could be the sum of two c(f). The number of people of each cohort would have to be public.
 

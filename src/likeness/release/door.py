@@ -183,6 +183,7 @@ def _reservation(
         sibling_encodings=dataset.sibling_encodings,
         group=dataset.group,
         first_nights=dataset.first_nights,
+        day=dataset.day,
         attempt=dataset.attempt,
         encoding=dataset.encoding,
         details={**provenance, **request, **facts},

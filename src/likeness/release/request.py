@@ -31,6 +31,7 @@ class Dataset:
         sibling_encodings: encodings of the plan's other rows of these people; no part of the request.
         group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
         first_nights: digest of the first nights of all people; no part of the request.
+        day: on which the rows of a night were read; no part of the request.
     """
 
     population: str
@@ -42,6 +43,7 @@ class Dataset:
     sibling_encodings: tuple[str, ...] = ()
     group: str = ""
     first_nights: str = ""
+    day: str = ""
 
 
 def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:

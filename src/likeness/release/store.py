@@ -77,6 +77,25 @@ def stored_bytes(ledger: Ledger, key: str) -> bytes | None:
     return stored.read_bytes() if stored.exists() else None
 
 
+def check_store(ledger: Ledger) -> None:
+    """Refuse a store that lacks the bytes of a committed release, or holds others.
+
+    Raises:
+        LedgerError: it names how many releases, and how to get them back.
+    """
+    held, lost = ledger.home.staging, ledger.lost_keys()
+    commits = {key: sha256 for key, (_, sha256) in ledger.commits().items() if key not in lost}
+    staged = {key: (held / key).read_bytes() for key in commits if (held / key).exists()}
+    bytes_of = {key: stored_bytes(ledger, key) or staged.get(key, b"") for key in commits}
+    gone = [key for key, sha256 in commits.items() if sha256_bytes(bytes_of[key]) != sha256]
+    if gone:
+        location = ledger.home.location if ledger.keeps_bytes else ledger.home.releases
+        raise LedgerError(
+            f"{location} lacks or has altered {len(gone)} of {len(commits)} releases. Restore it from a backup. Or get "
+            "the released files of a project by dvc pull, or from its bundles, and run: likeness ledger restore FILES"
+        )
+
+
 def restore(ledger: Ledger, data: bytes, where: str) -> str:
     """Put a released file back into the store. It spends nothing, because the ledger committed these bytes.
 

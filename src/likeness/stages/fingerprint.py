@@ -9,7 +9,7 @@ import secrets
 from likeness.config.params import NONE
 from likeness.core.files import make_private_folder
 from likeness.core.paths import write_json
-from likeness.ledger.records import moment
+from likeness.ledger.series import Series
 from likeness.pipeline.project import Project
 
 
@@ -18,7 +18,9 @@ def main(project: Project) -> None:
     project.ledger_session.check_ready(project.sources)
     digest, target, day = project.source_digest(), project.paths.source, {}
     if project.params.privacy.series != NONE:
-        day = {"day": moment(project.ledger.records())}
+        ledger, params = project.ledger, project.params
+        series = Series.from_records(ledger.records(), params.privacy.population, params.ledger.attempt)
+        day = {"day": series.day_of_night(ledger.records())}
     make_private_folder(target.parent)
     write_json(target, {"hmac": digest, **day})
     if not (project.paths.unstated.exists() and project.ledger_session.is_stated(project.paths.privacy)):

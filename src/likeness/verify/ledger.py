@@ -16,7 +16,18 @@ from likeness.core.format import RECIPE, check_known
 from likeness.core.hashing import canonical_json, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Budget, Cost
-from likeness.ledger.records import DAY, RECOVERED, REDRAW, SALT, Record, base_attempt, digest_of
+from likeness.ledger.records import (
+    DAY,
+    FEWER,
+    MOST_BACK,
+    RECOVERED,
+    REDRAW,
+    SALT,
+    Record,
+    base_attempt,
+    days_between,
+    digest_of,
+)
 from likeness.ledger.series import Series
 from likeness.methods import METHODS, Method, method_named
 from likeness.methods.maps import SHARED, known_maps
@@ -40,11 +51,12 @@ _ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", 
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
     "cap": ({"identity", "adjacency", "person", "epsilon", "delta", "delta_keys"}, set()),
-    "reserve": ({*REQUEST_KEYS, *FACTS, "rows_digests"}, {"first_nights", *_ASKED}),
+    "reserve": ({*REQUEST_KEYS, *FACTS, "rows_digests"}, {"day", "first_nights", *_ASKED}),
     "commit": ({"key", "identity", "reserve_seq", "sha256"}, set()),
     "lost": ({"key", "identity"}, _ASKED),
     "published": ({"identity", "files", "releases"}, set()),
     DAY: (set(), _ASKED),
+    FEWER: ({"identity"}, _ASKED),
     RECOVERED: ({"identity", "rho", "delta_keys", "error", "lost"}, {"digest", "rows_digests", *_ASKED}),
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
@@ -242,6 +254,8 @@ class _Spending:
         """Take the next record; one that no ledger of Likeness has at this place is wrong."""
         name, body = f"record {record.seq}", record.body
         if record.kind == DAY:
+            for series in self.series.values():
+                series.confirmed = record.time
             return
         require(body["identity"] == self.population, f"{name} is shown, and is about other people")
         if record.kind == "cap":
@@ -256,14 +270,14 @@ class _Spending:
             require(follows, f"{name} commits no reservation before it")
             require(body["key"] not in self.committed, f"{name} commits a release a second time")
             require(body["sha256"] not in self.files, f"{name} commits the file of another release")
-            if entry is not None and (series := self.series.get(base_attempt(entry.body["slot"]))):
-                series.commit(body["key"])
+            if entry is not None and (of_entry := self.series.get(base_attempt(entry.body["slot"]))):
+                of_entry.commit(body["key"])
             self.files.add(body["sha256"])
             self.committed.add(body["key"])
         elif record.kind == "lost":
             require(body["key"] in self.committed - self.lost, f"{name} gives up no committed release")
             self.lost.add(body["key"])
-        else:
+        elif record.kind != FEWER:
             require(set(body["releases"]) <= self.committed, f"{name} publishes releases without a commit before it")
 
     def _cap(self, name: str, body: Mapping[str, Any]) -> None:
@@ -342,12 +356,15 @@ class _Spending:
             cohort = Cohort.from_group(body["group"])
         except ValueError:
             raise Wrong(f"{name} names a cohort that no series has") from None
-        named = ("first_nights" in body, body["unit"] is not None)
-        require(named == (True, True) if cohort else not named[0], f"{name} names a cohort of nobody, or no cohort")
+        named = ("day" in body, "first_nights" in body, body["unit"] is not None)
+        right = all(named) if cohort else not any(named[:2])
+        require(right, f"{name} names a cohort of nobody, or no cohort")
         if cohort is None:
             return None
+        near = _is_day(body["day"]) and 0 <= days_between(body["day"], record.time) <= MOST_BACK
+        require(near, f"{name} is about a night of {body['day']!r}, far from the day of its record")
         series = self.series.setdefault(base_attempt(body["slot"]), Series())
-        right = series.allows(cohort, body["digest"], record.time)
+        right = series.allows(cohort, body["digest"], body["day"])
         require(right, f"{name} is about another cohort than that of its night, or about other rows of the night")
         series.reserve(record)
         return cohort
