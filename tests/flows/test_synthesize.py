@@ -11,13 +11,14 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from uuid import uuid4
 
 import psutil
 import pytest
 from pytest import MonkeyPatch
 
-from likeness.core.errors import ArtifactError, LikenessError
+from likeness.core.errors import ArtifactError, LikenessError, NightError
 from likeness.core.hashing import sha256_bytes
 from likeness.flows.reproduce import ended_by_signals, kill, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
@@ -140,6 +141,10 @@ def test_the_account_and_the_newest_head_are_left_as_artifacts_once(short: Path,
     ANSWERS.append(("a question", "private counts"))
     assert synthesize(return_state=True).is_failed()
     assert not ANSWERS  # they end with the run, also with one that fails
+    with pytest.MonkeyPatch.context() as patch:  # a run of a series that made no night is red, by a name of its own
+        patch.setattr("likeness.flows.synthesize._stages", Mock(side_effect=NightError("no night")))
+        state = synthesize(return_state=True)
+        assert (state.name, state.is_failed()) == ("NoNight", True)
     assert left() == ["ledger-head", "ledger-head", "ledger-head", "privacy", "privacy-statement"]
     assert "sha256" in privacy_table(privacy)[0]
     # Without noise the bytes are as private as the rows.

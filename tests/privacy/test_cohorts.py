@@ -35,6 +35,7 @@ from likeness.core.errors import (
     BudgetError,
     DataError,
     LedgerError,
+    NightError,
     ParamsError,
     PlanError,
     ReleaseError,
@@ -50,6 +51,7 @@ from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.reservation import Reservation
 from likeness.ledger.series import Series, check_night
 from likeness.pipeline.datasets import model_of
+from likeness.pipeline.ledger_session import LedgerSession
 from likeness.pipeline.private_rows import dataset_of
 from likeness.pipeline.project import Project
 from likeness.privacy.accountant import compose
@@ -366,6 +368,13 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
             model.ingest(each.sources, ledger, each.paths)
         dataset, again = (dataset_of(params, each.paths.table, ledger.id, {})[0] for each in (project, memory))
         assert dataset == again and dataset.group == group
+        LedgerSession.check_night(dataset.day, dataset.day)
+        on_day(monkeypatch, day + 1)
+        LedgerSession.check_night(dataset.day, dataset.day)  # it went on over midnight
+        with pytest.raises(NightError, match=rf"is of {dataset.day}.*made no night") as refusal:
+            LedgerSession.check_night(dataset.day, records_of._now())
+        assert refusal.value.exit_code == 4
+        on_day(monkeypatch, day)
         assert len(read_private(memory.paths.table)) == count == len(read_private(project.paths.table))
         assert len({*dataset.rows_digests}) == 2  # fewer would show that the night has no rows
         digests.append(dataset.digest)

@@ -35,6 +35,7 @@ from likeness.core.messages import Report
 from likeness.core.paths import ProjectPaths
 from likeness.core.refusals import errors_in_words
 from likeness.core.retry import retry_on_disconnect
+from likeness.data.private_tables import read_manifest
 from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.budget import Cost
@@ -142,7 +143,7 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
         endings.append(f"{stage} {state.name}")
     project = Project.load(paths.root)
     if project.params.privacy.series != NONE:
-        project.ledger_session.check_night(paths.table, began)
+        project.ledger_session.check_night(read_manifest(paths.table).get("day"), began)
     return Completed(message=", ".join(endings))
 
 

@@ -12,7 +12,6 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError, LedgerError, NightError
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import read_json
-from likeness.data.private_tables import read_manifest
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
@@ -116,17 +115,17 @@ class LedgerSession:
         self.refuse_other(self.ledger)
 
     @staticmethod
-    def check_night(table: Path, began: str) -> None:
+    def check_night(day: str | None, began: str) -> None:
         """Refuse a run whose night is neither of the day on which it began nor of today.
 
         Args:
-            table: the ingested table.
+            day: of the night, from the manifest of its rows; None: it is none.
             began: the day on which the run began, in UTC.
 
         Raises:
             NightError: the run made no night, because a clock is or was wrong.
         """
-        day, now = read_manifest(table).get("day"), moment([])
+        now = moment([])
         if day is not None and not began <= day <= now:
             raise NightError(
                 f"the newest night of the series is of {day}, and the clock says {now}: this run made no night. Set "
