@@ -270,6 +270,7 @@ _OF_PEARL: Json = {"method": "pearl"}
 _ONE_SALT = dict.fromkeys((SALT, "content_salt"), "0" * 32)
 _SEAL = f"{'0' * 32}:{p.SHA}"
 _NIGHT = {"first_nights": _SEAL, "day": datetime.now(UTC).date().isoformat()}
+_DATABASE = f"postgres {p.SHA}"
 _UNTESTED: Json = {"verdict": None}
 
 OF_LEDGERS: tuple[Told, ...] = (
@@ -295,18 +296,18 @@ OF_LEDGERS: tuple[Told, ...] = (
     *((f"another release has {word} groups", COSTS, "no number of groups", another(sets(num_groups=value)))
       for word, value in (("no", 0), ("less than no", -2), ("true", True), ("2.0", 2.0))),
     ("another release has a map with a note", COSTS, "cannot be read", another(feature(note=p.NOTE))),
-    ("another release has no map", COSTS, "are unknown", another(sets(feature={}))),
+    ("another release has no map", COSTS, "never asks", another(sets(feature={}))),
     ("another release has terms that nobody knows", COSTS, "are unknown", another(feature(terms="no_records"))),
     ("another release has a map of 10^12 frequencies", COSTS, "larger than any map",
      another(lambda body: body.update(feature={**body["feature"], "inner": {
          **body["feature"]["inner"], "num_frequencies": 10**12}}), p.EMBEDDING), _OF_PEARL),
-    ("another release has a map of an unknown method", COSTS, f"(map '{AUDITED}'", another(feature(map=AUDITED)),
-     _UNTESTED),
+    ("another release has a map of an unknown method", COSTS, "never asks", another(feature(map=AUDITED))),
     ("another release has an unknown map inside its map", COSTS, f"'{AUDITED}'",
      another(lambda body: body.update(feature={**body["feature"], "inner": {
-         **body["feature"]["inner"], "map": AUDITED}}), p.EMBEDDING), {**_OF_PEARL, **_UNTESTED}),
+         **body["feature"]["inner"], "map": AUDITED}}, slot="1"), p.EMBEDDING), {**_OF_PEARL, **_UNTESTED}),
     ("another release of an unknown method had noise of a thousand steps", COSTS, "lattices of all releases", another(
-        lambda body: body.update(feature={**body["feature"], "map": AUDITED}, noise_scale=1e3))),
+        lambda body: body.update(
+            feature={**body["feature"], "map": AUDITED}, noise_scale=1e3, method="audited", plugin="audited 1.0"))),
     ("another release is of a later recipe", COSTS, "recipe 99", another(sets(recipe=99)), _UNTESTED),
     ("another release is of recipe 1.0", COSTS, "recipe 1.0", another(sets(recipe=1.0)), _UNTESTED),
     ("another release is of a method that is not there", COSTS, "another distribution", another(method=AUDITED)),
@@ -325,7 +326,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("another release has more groups than its key", COSTS, "another request", another(num_groups=3)),
     ("another release of categories has a threshold for one row a person", COSTS, "one person pass",
      another(for_one_row, p.KEYS)),
-    ("another release of categories has no threshold", COSTS, "no feature map 'keys'",
+    ("another release of categories has no threshold", COSTS, "in part only",
      another(sets(threshold=None, mechanism="discrete_gaussian", delta_keys=0.0), p.KEYS)),
     *((f"another release of categories has a threshold that is {word}", COSTS, "no threshold",
        another(lambda body, value=value: body.update(threshold=value(body["threshold"])), p.KEYS))
@@ -348,7 +349,7 @@ OF_LEDGERS: tuple[Told, ...] = (
      another(lambda body: body.update(delta_keys=body["delta_keys"] / 2), p.KEYS)),
     ("another release of categories is moved by one row of two", COSTS, "sensitivity is",
      another(partial(cheaper, 0.5), p.KEYS)),
-    ("another release has a threshold, and counts no categories", COSTS, "another map",
+    ("another release has a threshold, and counts no categories", COSTS, "in part only",
      another(sets(threshold=1 << 40, mechanism="thresholded_discrete_gaussian", delta_keys=1e-7))),
     ("another release of histories counts rows of nobody in particular", COSTS, "no person has several", f.all_of(
         another(sets(unit=None), p.FOLLOWING), chain(of_rows)), _OF_HISTORIES),
@@ -431,6 +432,19 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("lost records took all, and releases follow", COSTS, "spends more than the cap", recovered(rho=100.0)),
     ("a lost record is called by a name", CHAIN, "does not write", recovered(lost=[p.NOTE])),
     ("a release is paid as a lost record", ENTRIES, "no entry in the ledger", chain(paid_by_a_loss)),
+    ("a lost record cost much, and none is named", COSTS, "cost of no lost record", recovered(lost=[])),
+    # --- the grammar of a run
+    ("class counts are the last release of a night", COSTS, "what that method never asks", another(
+        sets(stage="privatize"))),
+    ("an embedding counts records", COSTS, "never asks", another(sets(query="embedding", stage="privatize"))),
+    ("private categories have no threshold", COSTS, "in part only", another(sets(query="categories_99"))),
+    ("a threshold is that of no selection", COSTS, "in part only", another(sets(query="columns"), p.KEYS)),
+    ("a database counted frequencies", COSTS, "do not give this sum", another(
+        sets(backend=_DATABASE), p.EMBEDDING), _OF_PEARL),
+    ("classes of an embedding were never counted", COSTS, "nobody counted", another(sets(digest=p.SHA), p.EMBEDDING)),
+    ("another plan counts columns after its embedding", COSTS, "follows the embedding", another(
+        sets(slot="1", encoding=p.SHA))),
+    ("a lifetime cap is at delta .9", COSTS, "no cap in numbers", raised(delta=0.9)),
     # --- days
     *((f"a record is of {day}", CHAIN, "no day until today", p.last("published", time=day))
       for day in ("9999-99-99", "2026-02-30", "2999-01-01", "20260101", "2026-W01-1", "2026-1-1", "2026-01-01T09:00")),

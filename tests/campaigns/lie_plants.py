@@ -19,6 +19,7 @@ from likeness.methods.maps import MAPS
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.query import Query
 from likeness.release.released import load_released
+from likeness.verify.receipts import query_again
 from tests.campaigns.forgery import (
     Plant,
     edit_chain,
@@ -399,6 +400,15 @@ def renumber(folder: Path) -> None:
     places = {record["body"]["key"]: record["seq"] for record in records if record.get("kind") == "reserve"}
     for one in Bundle(folder).answers:
         edit_receipt(one.receipt.query, ledger_seq=places[one.receipt.key])(folder)
+
+
+def turned_around(folder: Path) -> None:
+    """The cells of each table of the embedding are in reverse order; their sums are as before."""
+    parts = query_again(load_released(folder / names.RELEASED / f"{EMBEDDING}.safetensors").receipt).bounded_parts
+    ends = np.cumsum([part.width for part in parts])[:-1]
+    edit_values(EMBEDDING, lambda lattice: np.hstack([part[:, ::-1] for part in np.split(lattice, ends, axis=1)]))(
+        folder
+    )
 
 
 def stripes(lattice: np.ndarray) -> np.ndarray:

@@ -51,7 +51,7 @@ def allowed_name(name: str, names: Collection[str] = ALWAYS) -> bool:
     return name in names or is_release
 
 
-_NO_CAP = {"epsilon": math.inf, "delta": 0.5}  # the ledger of the bundle says the cap
+_NO_CAP = {"epsilon": math.inf, "delta": 0.1}  # the ledger of the bundle says the cap
 
 _OF_CSV = ("separator", "decimal", "quote")  # keys of ingest.format by which a table is written
 

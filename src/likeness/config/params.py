@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from likeness.core.bounds import MOST_CATEGORIES, PrivacyUnit
+from likeness.core.bounds import MOST_CATEGORIES, MOST_DELTA, PrivacyUnit
 from likeness.core.errors import ParamsError
 from likeness.core.files import expand_home
 from likeness.core.remote import split_url
@@ -80,7 +80,7 @@ class Cap(Section):
 
     is_indivisible: ClassVar[bool] = True  # half a cap would be a promise that nobody wrote
     epsilon: float = setting(help="the most epsilon that may be spent", above=0)
-    delta: float = setting(help="at this delta", above=0, below=1)
+    delta: float = setting(help="at this delta", above=0, most=MOST_DELTA)
 
 
 @dataclass(frozen=True, kw_only=True)

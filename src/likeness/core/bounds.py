@@ -12,6 +12,8 @@ from likeness.core.text import normal_text
 _NORM_BITS = 30  # the square of a norm of 2**30 fits an int64, and so do sums over 2**32 records
 MOST_CATEGORIES = 1000
 """Of one column: noise grows with their number and records do not, so beyond this nothing is left."""
+MOST_DELTA = 0.1
+"""δ of a lifetime cap: at a larger one an ε of 0 would say nothing."""
 
 
 @dataclass(frozen=True)

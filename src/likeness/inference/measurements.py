@@ -76,7 +76,7 @@ class Products:
 
 
 @dataclass(frozen=True)
-class _Part:
+class ReleasedTable:
     """One released table: its columns with their cells, counts with an axis of classes where there are classes."""
 
     columns: Mapping[str, Cells]
@@ -145,7 +145,7 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
             tables.append(Table(names, part.counts, part.variance))
         elif len(part.columns) == 1:
             ((name, column),) = part.columns.items()
-            firsts = _firsts(column, cells[name])
+            firsts = first_fine_cells(column, cells[name])
             counts = part.counts.sum(axis=0) if with_classes else part.counts
             if firsts is not None and name not in finer:
                 histogram = Histogram(firsts, counts, part.variance * (len(part.counts) if with_classes else 1))
@@ -158,6 +158,20 @@ def measurements(schema: Schema, released: Iterable[Released], total: float | No
     fine = {name: axis for name, (_, axis) in finer.items()}
     terms = Terms(sizes, tables, histograms, total)
     return Measurements(terms, axes, fine, tuple(tables), cells, _products(maps, schema, starts, cells))
+
+
+def tables_of(release: Released, schema: Schema) -> list[ReleasedTable]:
+    """The tables of cells of one release; none where it is no sum of cells over all records.
+
+    Args:
+        release: with its receipt.
+        schema: of its rows, with released categories.
+
+    Raises:
+        ReleaseError: it does not fit its receipt or the schema.
+    """
+    starts = {start: name for name, start in Layout.from_schema(schema).starts.items()}
+    return list(_release_tables(release, _feature(release, schema), schema, starts))
 
 
 def _feature(release: Released, schema: Schema) -> Any:
@@ -174,7 +188,9 @@ def _feature(release: Released, schema: Schema) -> Any:
     return feature
 
 
-def _release_tables(release: Released, feature: Any, schema: Schema, starts: Mapping[int, str]) -> Iterator[_Part]:
+def _release_tables(
+    release: Released, feature: Any, schema: Schema, starts: Mapping[int, str]
+) -> Iterator[ReleasedTable]:
     """The tables of one release; none where it is no sum of cells over all records."""
     classes = release.receipt.num_groups
     if not isinstance(feature, TablesMap):
@@ -185,7 +201,7 @@ def _release_tables(release: Released, feature: Any, schema: Schema, starts: Map
         unit = np.sqrt(float(part.norm_bound_squared))
         groups = (classes,) if classes > 1 else ()
         counts = (block / unit).reshape((*groups, *(cells.size for cells in columns)))
-        yield _Part(named, counts, (release.noise_std / unit) ** 2)
+        yield ReleasedTable(named, counts, (release.noise_std / unit) ** 2)
 
 
 def _products(
@@ -232,7 +248,7 @@ def _name(cells: Cells, schema: Schema, starts: Mapping[int, str], query: str) -
     return name
 
 
-def _cells(parts: list[_Part]) -> dict[str, Cells]:
+def _cells(parts: list[ReleasedTable]) -> dict[str, Cells]:
     """The cells of each column in tables: those of the table with most axes that comes first."""
     cells: dict[str, Cells] = {}
     for part in sorted(parts, key=lambda part: -part.counts.ndim):
@@ -241,7 +257,7 @@ def _cells(parts: list[_Part]) -> dict[str, Cells]:
     return cells
 
 
-def _firsts(fine: Cells, coarse: Cells) -> NDArray[np.int64] | None:
+def first_fine_cells(fine: Cells, coarse: Cells) -> NDArray[np.int64] | None:
     """The first fine cell of each coarse one; None where a coarse edge cuts a fine cell."""
     if fine.edges is None or coarse.edges is None or len(fine.edges) < len(coarse.edges):
         return None

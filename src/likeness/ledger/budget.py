@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from likeness.core.errors import BudgetError, LedgerError
+from likeness.core.bounds import MOST_DELTA
+from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import json_value
 from likeness.ledger.records import RECOVERED, SPENDING, Record, base_attempt
 from likeness.privacy.adjacency import Adjacency
@@ -50,6 +51,7 @@ class Budget:
         selection_delta: part of ``cap_delta`` for partition selection, recorded with the cap. The rest caps ρ. Both
             limits are fixed beforehand, as the theorem of :mod:`likeness.privacy.thresholds` requires.
         spent_delta: part of ``selection_delta`` that releases took.
+        error: of the lattices of all releases, see :mod:`likeness.privacy.lattice_error`.
     """
 
     population: str
@@ -61,6 +63,7 @@ class Budget:
     person: str | None = None
     selection_delta: float = 0.0
     spent_delta: float = 0.0
+    error: float = 0.0
 
     @property
     def account_entries(self) -> dict[str, Any]:
@@ -77,7 +80,9 @@ class Budget:
 
     @property
     def spent_epsilon(self) -> float:
-        """ε spent at the cap's δ, the part for partition selection included."""
+        """ε spent at the cap's δ, the part for partition selection included; infinite if δ or error exceed theirs."""
+        if not self.delta_fits or self.error > ALLOWANCE:
+            return math.inf
         return epsilon_left(self.spent_rho, self.cap_delta, self.selection_delta)
 
     @property
@@ -155,6 +160,7 @@ def budget_of(records: Sequence[Record], population: str) -> Budget | None:
         spent_delta=delta,
         uncommitted=sum(record.kind == "reserve" and record.seq not in committed for record in spending),
         person=cap["person"],
+        error=math.fsum(discretization_error_of(record.body) for record in spending),
     )
 
 
@@ -223,7 +229,13 @@ def cap_body(
     person: str | None = None,
     selection_delta: float = 0.0,
 ) -> dict[str, Any]:
-    """Content of a lifetime cap's record; see :class:`Budget`."""
+    """Content of a lifetime cap's record; see :class:`Budget`.
+
+    Raises:
+        PlanError: δ is so large that it says nothing.
+    """
+    if delta > MOST_DELTA:
+        raise PlanError(f"the cap's delta is {delta:g}, and at most {MOST_DELTA:g} means anything. Give a smaller one.")
     body = {"identity": population, "adjacency": str(adjacency), "person": person}
     return {**body, "epsilon": float(epsilon), "delta": float(delta), "delta_keys": float(selection_delta)}
 

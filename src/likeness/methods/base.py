@@ -1,6 +1,7 @@
 """Methods: which queries, which maps, which objective. One folder holds one method."""
 
 import math
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +70,8 @@ class Method(ABC):
     Attributes:
         name: in params.yaml, and in the registry of methods.
         maps: feature maps that belong to this method alone.
-        queries: names of the queries that any of its settings ask, as patterns. The verifier knows no others.
+        queries: its grammar: patterns of the names of all queries that any of its settings ask, each with the maps that
+            it may ask; none: those of the method. The verifier believes no others.
         generators: those that it may build, by their name: functions that import them, since some need PyTorch.
         any_category: whether ``sample.where`` may give other columns than the label.
         learns_functions: whether it learns how one column determines another, for a rule without a table.
@@ -77,10 +79,16 @@ class Method(ABC):
 
     name: ClassVar[str]
     maps: ClassVar[tuple[type[Map], ...]] = ()
-    queries: ClassVar[tuple[str, ...]] = (CLASS_COUNTS, EMBEDDING)
+    queries: ClassVar[Mapping[str, tuple[type[Map], ...]]] = {CLASS_COUNTS: (Constant,), EMBEDDING: ()}
     generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False
     learns_functions: ClassVar[bool] = False
+
+    @classmethod
+    def allows(cls, name: str, stage: str, feature: str) -> bool:
+        """Tell whether the grammar has a query of this name, in this stage, that asks the map of this name."""
+        maps = next((maps or cls.maps for form, maps in cls.queries.items() if re.fullmatch(form, name)), ())
+        return feature in {kind.name for kind in maps} and stage == ("privatize" if name == EMBEDDING else "auxiliary")
 
     @abstractmethod
     def shares(self, context: Context) -> list[QueryShare]:

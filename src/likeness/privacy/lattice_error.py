@@ -44,7 +44,7 @@ ALLOWANCE = 1e-4
 """Part of ε for the discretization errors of all releases of a population, at least 10,000. δ grows by at most a factor
 ``exp(ALLOWANCE)`` and by the tails."""
 
-_SCALES = (1e3, 1e40)  # for which the lemma is proved
+_SCALES = (1e3, 2.0**57)  # the lemma is proved up to 1e40, and a file holds 64 bits
 _TAIL = 500
 
 
@@ -69,6 +69,9 @@ def check_discretization(name: str, dimension: int, scale: float) -> None:
     Raises:
         PlanError: ε is too large to protect anybody.
     """
+    if scale > _SCALES[1]:
+        fault = f"{name}: the noise of this plan is {scale:.3g} lattice steps wide, more than a file holds"
+        raise PlanError(f"{fault}. Raise privacy.epsilon, or the query's share.")
     if discretization_error(dimension, scale) > MOST_ERROR:
         raise PlanError(
             f"{name}: the noise of this plan is only {scale:.3g} lattice steps wide for {dimension} coordinates. Exact "

@@ -11,8 +11,9 @@ from typing import Any
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
+from likeness.core.bounds import MOST_DELTA
 from likeness.core.errors import MissingPackageError, ParamsError
-from likeness.core.format import RECIPE, check_known
+from likeness.core.format import HERE, RECIPE, check_known
 from likeness.core.hashing import canonical_json, sha256_json
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import Budget, Cost
@@ -30,6 +31,7 @@ from likeness.ledger.records import (
 )
 from likeness.ledger.series import Series
 from likeness.methods import METHODS, Method, method_named
+from likeness.methods.base import CLASS_COUNTS, EMBEDDING
 from likeness.methods.maps import SHARED, known_maps
 from likeness.methods.plugins import DISTRIBUTION
 from likeness.methods.row_set import rows_of
@@ -41,6 +43,7 @@ from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
 from likeness.release.request import REQUEST_KEYS, request_in
+from likeness.release.sums.backends import counted_tables
 from likeness.verify.receipts import KEYS, check_claim, maps_in
 
 _EXACT = 1e-9
@@ -246,6 +249,8 @@ class _Spending:
     files: set[str] = field(default_factory=set)  # SHA-256 of those that are committed
     committed: set[str] = field(default_factory=set)  # keys
     lost: set[str] = field(default_factory=set)  # keys that a person gave up
+    counted: set[tuple[str, str]] = field(default_factory=set)  # rows and attempts whose classes were counted
+    embedded: set[tuple[str, str, str]] = field(default_factory=set)  # the same, and plans, with an embedding
     error: float = 0.0  # discretization errors of all releases together
     recovered: int = 0  # number of costs
     unknown: list[str] = field(default_factory=list)  # reservations whose cost this version cannot compute
@@ -284,7 +289,7 @@ class _Spending:
         """Take a cap; it keeps adjacency and unit, and the part of δ that partition selection took."""
         before, delta, keys = self.budget, body["delta"], body["delta_keys"]
         epsilon = math.inf if body["epsilon"] == "inf" else body["epsilon"]
-        numbers = {type(epsilon), type(delta), type(keys)} == {float} and epsilon > 0 and 0 <= keys < delta < 1
+        numbers = {type(epsilon), type(delta), type(keys)} == {float} and epsilon > 0 <= keys < delta <= MOST_DELTA
         require(numbers, f"{name} has no cap in numbers, or gives partition selection all of its delta")
         adjacency, person = Adjacency(body["adjacency"]), body["person"]
         spent = Cost(*self.composed.total)
@@ -299,6 +304,7 @@ class _Spending:
         rho, delta, error = (math.inf if body[key] == "inf" else body[key] for key in ("rho", "delta_keys", "error"))
         numbers = {type(rho), type(delta), type(error)} == {float} and min(rho, delta, error) >= 0
         require(numbers, f"{name} has a lost cost that is no number, or below 0")
+        require(bool(body["lost"]), f"{name} is the cost of no lost record")
         self.recovered += 1
         self.error += error
         self._spend(rho, delta)
@@ -321,12 +327,15 @@ class _Spending:
         method, maps = _method(body["method"]), list(maps_in(body["feature"]))
         consistent = METHODS.is_ours(body["method"]) is (body["plugin"] == "")
         require(consistent or not METHODS.are_declared, f"{name} names another distribution than that of its method")
-        named = method is not None and re.fullmatch(query_form(method), body["query"]) is not None
-        if method is not None:
-            foreign = (set(maps) & known_maps().keys()) - maps_of(method)
+        is_selection = re.fullmatch(_SELECTION, body["query"]) is not None
+        signs = {body["stage"] == SELECTION_STAGE, body["threshold"] is not None, KEYS in maps}
+        require(signs == {is_selection}, f"{name} is a selection of categories in part only")
+        named = is_selection
+        if method is not None and not is_selection:
+            asked, where = _without_prefix(body["query"]), (body["stage"], str(body["feature"].get("map")))
+            named, foreign = method.allows(asked, *where), (set(maps) & known_maps().keys()) - maps_of(method)
             # A data set of a wing that is not here puts a word of its own before the names of queries.
-            form = f"[a-z]+_(?:{query_form(method)})"
-            elsewhere = bool(MODELS.absent and re.fullmatch(form, body["query"]))
+            elsewhere = bool(MODELS.absent) and method.allows(asked.partition("_")[2], *where)
             require((named or elsewhere) and not foreign, f"{name} asks by {method.name} what that method never asks")
         claim = Receipt.from_reservation(body, self.ledger_id, record.seq, "")
         facts = claim.to_dict()
@@ -339,15 +348,29 @@ class _Spending:
         recipe, is_known = body["recipe"], set(maps) <= known_maps().keys() | {KEYS}
         is_known = method is not None and repr(recipe) == repr(RECIPE) and is_known
         if is_known:
-            check_claim(name, claim)
+            query = check_claim(name, claim)
+            if query is not None and body["backend"] != HERE:
+                counted_tables(query)  # or counts of cells do not give such a sum
         if not (is_known and named):
             listed = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
             self.unknown.append(f"{name} ({listed})")
+        self._follow(name, body)
         self.reserved[claim.key] = record
         self._spend(claim.rho, claim.delta_keys, base_attempt(body["slot"]), self._cohort(name, record))
         require(self.budget.fits, f"{name} spends more than the cap in force allows")
         self.error += discretization_error(claim.dimension, claim.noise_scale)
         require(self.error <= ALLOWANCE, f"{name}: the lattices of all releases are too coarse for exact accounting")
+
+    def _follow(self, name: str, body: Mapping[str, Any]) -> None:
+        """Refuse an order that no plan has: class counts come before an embedding, and nothing comes after it."""
+        query, rows = _without_prefix(body["query"]), (body["digest"], base_attempt(body["slot"]))
+        if query == EMBEDDING:
+            require(rows in self.counted, f"{name} is an embedding of rows whose classes nobody counted")
+            self.embedded.add((*rows, body["plan"]))
+        elif REDRAW not in body["slot"]:
+            require((*rows, body["plan"]) not in self.embedded, f"{name} follows the embedding of its plan")
+        if query == CLASS_COUNTS:
+            self.counted.add(rows)
 
     def _cohort(self, name: str, record: Record) -> Cohort | None:
         """The cohort of a reservation, which follows from the nights before; None: it is about everybody."""
@@ -387,10 +410,14 @@ def _method(name: str) -> type[Method] | None:
         return None
 
 
-def query_form(method: type[Method]) -> str:
-    """Pattern of the names of the queries that a method or a selection asks."""
-    prefixes = {prefix for model in MODELS.values() for prefix in model.prefixes}
-    return f"categories_[0-9]{{1,5}}|({'|'.join(sorted(prefixes))})({'|'.join(method.queries)})"
+_SELECTION = "categories_[0-9]{1,5}"
+"""Pattern of the names of partition selections."""
+
+
+def _without_prefix(query: str) -> str:
+    """The name of a query in the grammar of its method: without that of the rows that it is about."""
+    prefixes = sorted({prefix for model in MODELS.values() for prefix in model.prefixes}, key=len, reverse=True)
+    return query.removeprefix(next((prefix for prefix in prefixes if query.startswith(prefix)), ""))
 
 
 def maps_of(method: type[Method]) -> set[str]:

@@ -11,7 +11,10 @@ from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Untestable, require
 from likeness.data.schema.row_sets import prefix_of
+from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map, blocks_of
+from likeness.features.cells import Cells
+from likeness.inference.measurements import first_fine_cells, tables_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.released import Released
 from likeness.verify.receipts import query_again
@@ -19,6 +22,7 @@ from likeness.verify.receipts import query_again
 _FALSE_ALARM = 1e-9  # of each statistical test
 _LOW_BITS = 6
 _EQUAL = 0.4  # two values are equal with at most this probability, over the scale of their noise
+_FAR = 8.0  # standard deviations: beyond them a comparison with a false alarm of 1e-15
 _MANY = 0.1  # equal pairs: from here on they tell nothing
 
 
@@ -32,6 +36,7 @@ def noise(bundle: Bundle) -> str:
       difference that grows with the number of records.
     - No two values of wide noise are equal, and not all of them are multiples of one step.
     - What several releases count is one number of records, also where that number is public.
+    - Tables of one column in equal cells, or in finer ones, add up to the same counts of it. So do private categories.
 
     A few tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
@@ -60,6 +65,8 @@ def noise(bundle: Bundle) -> str:
             tested.append(f"{answer.receipt.query} (scale, from below)")
     _check_steps(bundle.released_files)
     _check_totals(bundle)
+    compared = _check_columns(bundle)
+    tested += [f"{compared} columns (equal counts)"] if compared else []
     if not tested:
         raise Untestable("no release is large enough for a test of its noise")
     return "as the receipts state, where a test exists: " + ", ".join(tested)
@@ -113,6 +120,67 @@ def _check_totals(bundle: Bundle) -> None:
             statistic = float(np.square(one_total - other_total).sum()) / (variance + more)
             likely = chdtrc(groups, statistic) > _FALSE_ALARM
             require(bool(likely), f"{name}: counts another number of records than {other}")
+
+
+def _check_columns(bundle: Bundle) -> int:
+    """Refuse counts of a column that differ between tables by more than their noise; give the number of columns.
+
+    Two tables are disjoint coordinates, so their noise is independent. Where counts of all tables agree but for it,
+    squared distances from their mean, in units of its variance, are chi-square.
+    """
+    compared = 0
+    for rows in bundle.row_sets:
+        schema, counted = rows.context.schema, dict[str, list[tuple[Cells, np.ndarray, float]]]()
+        selected = {answer.receipt.feature["column"]: answer for answer in bundle.answers if answer.keys}
+        for answer in bundle.answers:
+            if prefix_of(bundle.public_schema.row_sets, answer.receipt.query) != rows.prefix:
+                continue
+            for table in tables_of(answer, schema):
+                for axis, (name, cells) in enumerate(table.columns.items(), table.counts.ndim - len(table.columns)):
+                    others = tuple(number for number in range(table.counts.ndim) if number != axis)
+                    counts, added = table.counts.sum(axis=others), table.counts.size / table.counts.shape[axis]
+                    counted.setdefault(name, []).append((cells, counts, table.variance * added))
+        for name, tables in counted.items():
+            coarse = min((cells for cells, _, _ in tables), key=lambda cells: cells.size)
+            merged = [_merge_cells(coarse, *table) for table in tables]
+            alike = [(counts, noise) for counts, noise in filter(None, merged)]
+            compared += len(alike) > 1
+            counts, variances = (np.array(each) for each in zip(*alike, strict=True))  # the coarsest fits itself
+            _check_alike(name, counts, variances, _FALSE_ALARM / len(counted))
+            if (keys := selected.get(name)) is not None:
+                _check_selected(name, keys, schema, *alike[0])
+    return compared
+
+
+def _merge_cells(
+    coarse: Cells, cells: Cells, counts: np.ndarray, variance: float
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Counts in coarser cells and the variance of each; None where a coarse edge cuts a cell."""
+    if cells == coarse:
+        return counts, np.full(len(counts), variance)
+    firsts = first_fine_cells(cells, coarse)
+    if firsts is None:
+        return None
+    sizes = np.diff(firsts, append=len(counts))
+    return np.add.reduceat(counts, firsts), variance * sizes
+
+
+def _check_alike(name: str, counts: np.ndarray, variances: np.ndarray, false_alarm: float) -> None:
+    """Compare the counts of some tables, shape (tables, cells), with their mean by inverse variance."""
+    mean = (counts / variances).sum(axis=0) / (1 / variances).sum(axis=0)
+    freedom, distance = (len(counts) - 1) * counts.shape[1], float((np.square(counts - mean) / variances).sum())
+    likely = not freedom or chdtrc(freedom, distance) > false_alarm
+    require(likely, f"tables of column '{name}' count it differently, by more than their noise")
+
+
+def _check_selected(name: str, keys: Released, schema: Schema, counts: np.ndarray, variance: np.ndarray) -> None:
+    """Compare private categories far above the threshold, of which noise leaves none out, with the column's counts."""
+    places = {category: place for place, category in enumerate(schema.column(name).categories)}
+    values, noise = keys.lattice.ravel() * 2.0**-keys.receipt.lattice_bits, keys.noise_std
+    far = keys.lattice.ravel() > (keys.receipt.threshold or 0) + _FAR * keys.receipt.noise_scale
+    for key, value in zip(np.array(keys.keys)[far], values[far], strict=True):
+        distance = (value - counts[places[key]]) / math.sqrt(noise**2 + variance[places[key]])
+        require(abs(distance) < _FAR, f"'{name}' has another number of a private category than the tables of columns")
 
 
 def _totals(feature: object, released: Released) -> tuple[np.ndarray, float] | None:

@@ -12,6 +12,7 @@ from threadpoolctl import threadpool_limits
 from likeness.core.errors import ParamsError, PlanError
 from likeness.core.rng import public
 from likeness.core.typed import require, setting
+from likeness.features.column_marginals import Constant
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, Method, class_weights
 from likeness.methods.settings import FREE, TrainingSettings, check_limit, with_memory
 from likeness.privacy.plan import QueryShare
@@ -59,7 +60,16 @@ class Moments(Method):
     name: ClassVar[str] = "moments"
     everyday: ClassVar = ("auxiliary", "privatize", "train")
     maps: ClassVar = (ClassHalves, CosineLevels, CosineMoments, CosineNorms, LevelCounts)
-    queries: ClassVar = (*(CLASS_COUNTS, NORMS, LEVEL_COUNTS, LEVELS, FIRST, FIRST_LEVELS, CLUSTER_COUNTS, EMBEDDING),)
+    queries: ClassVar = {
+        CLASS_COUNTS: (Constant,),
+        NORMS: (CosineNorms,),
+        LEVEL_COUNTS: (LevelCounts,),
+        FIRST_LEVELS: (CosineLevels,),
+        FIRST: (CosineMoments,),
+        CLUSTER_COUNTS: (Constant,),
+        LEVELS: (CosineLevels,),
+        EMBEDDING: (CosineMoments,),
+    }
     generators: ClassVar = {"gaussian_images": gaussian_images}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 from likeness.core.typed import Section, require, setting
 from likeness.data.encoding.layout import Layout
 from likeness.features.base import FeatureMap
+from likeness.features.column_marginals import Constant
 from likeness.methods.base import CLASS_COUNTS, EMBEDDING, Context, class_counts_query
 from likeness.methods.settings import FREE, MAP_SEED, MOST_FEATURES, NetworkTraining
 from likeness.privacy.plan import QueryShare
@@ -97,7 +98,12 @@ class Pearl(EmbeddingMethod):
     name: ClassVar[str] = "pearl"
     everyday: ClassVar = ("privatize", "train")
     maps: ClassVar = (CharacteristicFunction, Modal, ModeStatistics, PairDistance)
-    queries: ClassVar = (CLASS_COUNTS, DISTANCE, EMBEDDING, "mixture_[0-9]{1,5}")
+    queries: ClassVar = {
+        CLASS_COUNTS: (Constant,),
+        "mixture_[0-9]{1,5}": (ModeStatistics,),
+        DISTANCE: (PairDistance, Modal),
+        EMBEDDING: (CharacteristicFunction, Modal),
+    }
     generators: ClassVar = {**EmbeddingMethod.generators, "modal": modal_generator}
     plan: PlanSettings = setting(PlanSettings())
     auxiliary: Auxiliary = setting(Auxiliary())

@@ -17,6 +17,7 @@ from likeness.core.text import code_span
 from likeness.core.typed import Section, setting
 from likeness.data.schema.rules import learned_pairs
 from likeness.data.schema.schema import Schema
+from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods.base import (
     BYTES_A_COORDINATE,
     CLASS_COUNTS,
@@ -112,7 +113,14 @@ class Marginals(Method):
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (ColumnSteps, PairMarginals, PairProducts)
-    queries: ClassVar = (CLASS_COUNTS, STEPS, HISTOGRAMS, FINER, COLUMNS, PRODUCTS, SECOND, EMBEDDING)
+    queries: ClassVar = {
+        CLASS_COUNTS: (Constant,),
+        STEPS: (ColumnSteps,),
+        **dict.fromkeys((HISTOGRAMS, FINER, COLUMNS), (ColumnMarginals,)),
+        PRODUCTS: (PairProducts,),
+        SECOND: (PairProducts, PairMarginals),
+        EMBEDDING: (PairMarginals,),
+    }
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
     learns_functions: ClassVar[bool] = True
