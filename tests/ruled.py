@@ -31,11 +31,8 @@ COLUMNS: dict[str, Any] = {
 }
 RULES: list[dict[str, Any]] = [
     {"if": {"age": "< 15"}, "then": {"state": "never", "income": None}},
-    {"never": {"place": "husband", "sex": "F"}},
-    {"never": {"age": "< 3", "sick": "yes"}},
-    {"order": ["came", "left"]},
-    {"one_of": ["soil_*"]},
-    {"equal": ["both", ["a", "b"]], "kind": "sum"},
+    *({"never": {"place": "husband", "sex": "F"}}, {"never": {"age": "< 3", "sick": "yes"}}),
+    *({"order": ["came", "left"]}, {"one_of": ["soil_*"]}, {"equal": ["both", ["a", "b"]], "kind": "sum"}),
     {"determines": ["school", "years"], "table": {"low": 4, "middle": 10, "high": 13}},
 ]
 DERIVED = {"stay": {"is": "left - came", "lower": 0, "upper": 30}}

@@ -347,10 +347,8 @@ def test_in_a_copy_of_the_project_what_git_does_not_hold_is_looked_for_in_the_pr
 @pytest.mark.parametrize(
     ("source", "seen"),
     [
-        ("data/t.csv", "/home/p/data/t.csv"),
-        ("/data/t.csv", "/data/t.csv"),
-        ("sqlite:///data/t.db", "sqlite:////home/p/data/t.db"),
-        ("sqlite:////data/t.db", "sqlite:////data/t.db"),
+        *(("data/t.csv", "/home/p/data/t.csv"), ("/data/t.csv", "/data/t.csv")),
+        *(("sqlite:///data/t.db", "sqlite:////home/p/data/t.db"), ("sqlite:////data/t.db", "sqlite:////data/t.db")),
         ("postgresql+psycopg://ada@db.example.org/people", "postgresql+psycopg://ada@db.example.org/people"),
     ],
 )

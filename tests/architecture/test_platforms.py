@@ -82,12 +82,8 @@ def _is_lacking(module: str, name: str) -> bool:
 @pytest.mark.parametrize(
     "source",
     [
-        "import os; os.killpg(1, 9)",
-        "import signal; signal.SIGKILL",
-        "import fcntl",
-        "from os import fork",
-        "import time; time.tzset()",
-        "Popen([], preexec_fn=print)",
+        *("import os; os.killpg(1, 9)", "import signal; signal.SIGKILL", "import fcntl", "from os import fork"),
+        *("import time; time.tzset()", "Popen([], preexec_fn=print)"),
         "import os\nif hasattr(os, 'fork'):\n    pass\nelse:\n    os.fork()",
     ],
 )

@@ -31,12 +31,8 @@ ACCOUNT = {
 @pytest.mark.parametrize(
     ("command", "needed"),
     [
-        ("--help", set()),
-        ("summary", set()),
-        ("params", {"numpy"}),
-        ("params privacy", {"numpy"}),
-        ("ledger init", {"numpy", "scipy", "sqlalchemy"}),
-        ("ledger show", {"numpy", "scipy", "sqlalchemy"}),
+        *(("--help", set()), ("summary", set()), ("params", {"numpy"}), ("params privacy", {"numpy"})),
+        *(("ledger init", {"numpy", "scipy", "sqlalchemy"}), ("ledger show", {"numpy", "scipy", "sqlalchemy"})),
     ],
 )
 def test_a_command_loads_only_what_it_needs(command: str, needed: set[str], tmp_path: Path) -> None:

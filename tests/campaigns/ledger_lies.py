@@ -398,8 +398,7 @@ OF_LEDGERS: tuple[Told, ...] = (
       for word, value in (("less than nothing", -1e-6), ("all", 1.0), ("some words", "1e-6"))),
     ("a release comes before the cap", COSTS, "without a cap before it", chain(uncapped)),
     ("the cap is of other people", COSTS, "about other people", f.edit_body("cap", identity="visitors")),
-    ("all records are about others", COSTS, "no cap of this population", p.records(links),
-     {"seal": f.Seal.TEXTS}),
+    ("all records are about others", COSTS, "no cap of this population", p.records(links), {"seal": f.Seal.TEXTS}),
     # --- orders
     ("a release is reserved twice, once for less", COSTS, "a second time", chain(twice)),
     ("a reservation has two commits of different bytes", COSTS, "a second time", put("commit", sha256="1" * 64)),

@@ -94,14 +94,7 @@ def test_no_line_changes_the_record_of_another() -> None:
 @pytest.mark.parametrize("separator", [",", " ", "\t"])
 def test_the_fast_reader_gives_the_cells_of_the_exact_one(monkeypatch: MonkeyPatch, separator: str) -> None:
     quoted = [
-        '"a",2,"c"',
-        '1,"b,""',
-        '"",2,""',
-        '"a,b",2,3',
-        '"a","b"c,3',
-        '",""",3',
-        '"1",2,"3\n4",5,"6"',
-        '1,",2"c,"',
+        *('"a",2,"c"', '1,"b,""', '"",2,""', '"a,b",2,3', '"a","b"c,3', '",""",3', '"1",2,"3\n4",5,"6"', '1,",2"c,"'),
     ]
     lines = [
         line.replace(",", separator)
@@ -129,12 +122,7 @@ BORDERS = ["1,2,3", '"x', '"y",2,3', 'bed 5",4,5', '1,"', '",2', "a\rb", '"a\r',
 @pytest.mark.parametrize(
     ("encoding", "quote"),
     [
-        ("utf-8", '"'),
-        ("utf-8-sig", '"'),
-        ("utf-16", '"'),
-        ("utf-32", '"'),
-        ("latin-1", "'"),
-        ("cp1252", ""),
+        *(("utf-8", '"'), ("utf-8-sig", '"'), ("utf-16", '"'), ("utf-32", '"'), ("latin-1", "'"), ("cp1252", "")),
         ("gb18030", '"'),
     ],
 )

@@ -130,11 +130,9 @@ def test_what_is_refused_names_file_column_and_rule(mapping: Any, words: str) ->
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (b"name: [", "is not valid YAML"),
-        (b"name: t\nname: u\n", "'name' is given twice"),
+        *((b"name: [", "is not valid YAML"), (b"name: t\nname: u\n", "'name' is given twice")),
         (b"columns: {age: {kind: integer}, age: {kind: integer}}", "'age' is given twice"),
-        (b"name: \xff", "is not UTF-8 text"),
-        (b"name: !!python/object/apply:os.getcwd []", "is not valid YAML"),
+        *((b"name: \xff", "is not UTF-8 text"), (b"name: !!python/object/apply:os.getcwd []", "is not valid YAML")),
     ],
 )
 def test_a_broken_file_is_refused(tmp_path: Path, text: bytes, words: str) -> None:

@@ -76,17 +76,12 @@ def assert_same(folder: Path, path: Any, layout: FileFormat = PLAIN) -> None:
 @pytest.mark.parametrize(
     ("written", "encoding", "layout"),
     [
-        (text(";"), "utf-8", {}),
-        (text("\t", ","), "utf-8", {"decimal": ","}),
-        (text("|"), "utf-8", {}),
+        *((text(";"), "utf-8", {}), (text("\t", ","), "utf-8", {"decimal": ","}), (text("|"), "utf-8", {})),
         (text(";", ","), "latin-1", {"decimal": ",", "encoding": "latin-1"}),
         (text("^"), "utf-8", {"separator": "^"}),
         (text(",", ",", "'"), "cp1252", {"decimal": ",", "encoding": "cp1252", "quote": "'"}),
-        (text(";"), "utf-8", {"quote": ""}),
-        (text(), "utf-8-sig", {"encoding": "utf-8"}),
-        (text(";"), "utf-16", {}),
-        (text(), "utf-32", {}),
-        ("\n" + text(";").replace("\n", "\r\n"), "utf-8", {}),
+        *((text(";"), "utf-8", {"quote": ""}), (text(), "utf-8-sig", {"encoding": "utf-8"})),
+        *((text(";"), "utf-16", {}), (text(), "utf-32", {}), ("\n" + text(";").replace("\n", "\r\n"), "utf-8", {})),
     ],
 )
 def test_a_csv_of_any_writing_gives_the_same_rows(

@@ -87,13 +87,11 @@ def test_a_typed_table_written_as_a_source_reads_back(tmp_path: Path, drawn: tup
 @pytest.mark.parametrize(
     ("rows", "column", "rule"),
     [
-        (f"1,7,Rome,x{MARKER}", "height", "not a number"),
-        (f"{MARKER}.5,7,Rome,1", "age", "not whole"),
+        *((f"1,7,Rome,x{MARKER}", "height", "not a number"), (f"{MARKER}.5,7,Rome,1", "age", "not whole")),
         (f"1,c{MARKER},Rome,1", "code", "not among its public categories"),
         (f"{MARKER},7,Rome,", "height", "missing value, but is not nullable"),
         (f"{MARKER},7,,1", "city", "missing value, but is not nullable"),
-        (f"{MARKER},7,Rome,nan", "height", "not a number"),
-        (f"{MARKER},7,Rome,1e999", "height", "not a number"),
+        *((f"{MARKER},7,Rome,nan", "height", "not a number"), (f"{MARKER},7,Rome,1e999", "height", "not a number")),
     ],
 )
 @pytest.mark.parametrize("name", ["people.csv", "people.csv.gz", "people.parquet"])
@@ -126,12 +124,10 @@ def test_all_bad_columns_are_named_at_once(tmp_path: Path) -> None:
     [
         (f"age,code,city,height\n1,7,Rome,1\n2,7,Rome,1,{MARKER}\n".encode(), "people.csv"),
         (f'age,code,city,height\n1,7,"Rome{MARKER},1\n'.encode(), "people.csv"),
-        (f"age,code,city,height\n{MARKER},7,Rome,\xe9\n".encode("latin-1"), "people.csv"),
-        (b"", "people.csv"),
+        *((f"age,code,city,height\n{MARKER},7,Rome,\xe9\n".encode("latin-1"), "people.csv"), (b"", "people.csv")),
         (gzip.compress(f"age,code,city,height\n{MARKER},7,Rome,1\n".encode(), mtime=0)[:-9], "people.csv.gz"),
         (b"\x1f\x8b\x08\0\0\0\0\0\0\3" + MARKER.encode() * 9, "people.csv.gz"),
-        (MARKER.encode() * 9, "people.csv.gz"),
-        (MARKER.encode() * 9, "people.parquet"),
+        *((MARKER.encode() * 9, "people.csv.gz"), (MARKER.encode() * 9, "people.parquet")),
         (b"PAR1" + MARKER.encode() * 9 + b"PAR1", "people.parquet"),
     ],
     # Names, not the bytes: gzip writes the time, and two workers must collect the same tests.

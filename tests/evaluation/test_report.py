@@ -188,12 +188,7 @@ def test_nothing_is_loaded_from_elsewhere(pages: tuple[str, str]) -> None:
 def test_the_privacy_facts_are_on_the_page(pages: tuple[str, str], privacy: dict[str, Any]) -> None:
     public = pages[0]
     facts = [
-        "0.9877",
-        "1.077",
-        "10⁻⁵",
-        "one row is one person",
-        "one unit added or removed",
-        "class_counts",
+        *("0.9877", "1.077", "10⁻⁵", "one row is one person", "one unit added or removed", "class_counts"),
         "embedding",
     ]
     facts += ["90.0 %", "100.0 %", "map=characteristic, num_frequencies=8", "opendp 0.16.0", "ab" * 32]
@@ -292,20 +287,9 @@ def test_missing_files_and_fields_are_named(project: Path, privacy: dict[str, An
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (None, "–"),
-        ("inf", "∞"),
-        (math.inf, "∞"),
-        (math.nan, "–"),
-        (0, "0"),
-        (0.0, "0"),
-        (32561, "32,561"),
-        (0.98765432, "0.9877"),
-        (1e-5, "10⁻⁵"),
-        (2.5e-7, "2.5 × 10⁻⁷"),
-        (-0.5, "−0.5"),
-        (-12345.6, "−12,346"),
-        (2.5e13, "2.5 × 10¹³"),
-        ("text", "text"),
+        *((None, "–"), ("inf", "∞"), (math.inf, "∞"), (math.nan, "–"), (0, "0"), (0.0, "0"), (32561, "32,561")),
+        *((0.98765432, "0.9877"), (1e-5, "10⁻⁵"), (2.5e-7, "2.5 × 10⁻⁷"), (-0.5, "−0.5"), (-12345.6, "−12,346")),
+        *((2.5e13, "2.5 × 10¹³"), ("text", "text")),
     ],
 )
 def test_numbers_for_people(value: object, text: str) -> None:

@@ -26,12 +26,8 @@ from likeness.pipeline.synthetic_table import Request, sample_request
 from likeness.pipeline.where import allowed_values, conditions, pairs
 
 WHERE: list[dict[str, Any]] = [
-    {},
-    {"age": "< 15"},
-    {"sick": "yes", "place": ["husband", "wife"]},
-    {"soil_2": True, "left": "2020-03-01.."},
-    {"both": "3..6"},
-    {"years": ["4", "13"], "soil_1": "no"},
+    *({}, {"age": "< 15"}, {"sick": "yes", "place": ["husband", "wife"]}, {"soil_2": True, "left": "2020-03-01.."}),
+    *({"both": "3..6"}, {"years": ["4", "13"], "soil_1": "no"}),
 ]
 
 
@@ -330,10 +326,8 @@ def test_ranges_are_intervals_of_the_unit_scale() -> None:
         ({"age": "old"}, r"sample.where.age must be a number, a range like 30..40"),
         ({"age": [3, "9..7"]}, "the range 9..7 ends before it begins"),
         ({"age": (30.2, 30.8)}, "column 'age' has no such value. Its values are"),
-        ({"age": True}, "sample.where.age must be a number"),
-        ({"age": []}, "sample.where.age is an empty list"),
-        ({"cost": None}, "'cost' is not nullable"),
-        ({"sick": None}, "'sick' is not nullable"),
+        *(({"age": True}, "sample.where.age must be a number"), ({"age": []}, "sample.where.age is an empty list")),
+        *(({"cost": None}, "'cost' is not nullable"), ({"sick": None}, "'sick' is not nullable")),
         ({"ward": ("a", "b")}, "sample.where.ward must be a list for several values"),
         ({"level": "high..low"}, "the range high..low ends before it begins"),
         ({"level": "low..top"}, "sample.where.level must be one of low, middle, high"),

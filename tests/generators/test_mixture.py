@@ -267,19 +267,10 @@ def test_both_halves_of_a_table_have_columns(sizes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     "changed",
     [
-        {"firsts": None},
-        {"firsts": [0, 9]},
-        {"firsts": [0]},
-        {"firsts": [1, 3]},
-        {"firsts": [0, 0]},
-        {"shares": [0.5, 0.5]},
-        {"shares": [0, 0, 0, 0.9, 0.1]},
-        {"shares": [0.5, float("nan"), 0.5, 0.9, 0.1]},
-        {"shares": [1.5, -0.5, 0, 0.9, 0.1]},
-        {"shares": []},
-        {"lows": [0.0]},
-        {"lows": [0.0, 0.1, 0.2, 0.5, float("nan")]},
-        {"edges": [0.0, 0.1, 0.2, 0.5, 0.5, 1.0]},
+        *({"firsts": None}, {"firsts": [0, 9]}, {"firsts": [0]}, {"firsts": [1, 3]}, {"firsts": [0, 0]}),
+        *({"shares": [0.5, 0.5]}, {"shares": [0, 0, 0, 0.9, 0.1]}, {"shares": [0.5, float("nan"), 0.5, 0.9, 0.1]}),
+        *({"shares": [1.5, -0.5, 0, 0.9, 0.1]}, {"shares": []}, {"lows": [0.0]}),
+        *({"lows": [0.0, 0.1, 0.2, 0.5, float("nan")]}, {"edges": [0.0, 0.1, 0.2, 0.5, 0.5, 1.0]}),
         {"edges": [0.0, 1.0]},
     ],
 )

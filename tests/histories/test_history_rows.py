@@ -263,14 +263,12 @@ def test_a_number_between_two_starts_is_of_the_class_before() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"most": 1}, "most must be a whole number"),
-        ({"which": "last"}, "which 'last' is no choice"),
+        *(({"most": 1}, "most must be a whole number"), ({"which": "last"}, "which 'last' is no choice")),
         ({"order": "state"}, "order 'state' must be a number or date"),
         ({"order": "hour"}, "'hour' is not a column"),
         ({"events": {**SPEC["events"], "day": {**SPEC["events"]["day"], "nullable": True}}}, "that each event has"),
         ({"ends": {"state": ["gone"]}}, "'gone' is not a category"),
-        ({"person": "sex"}, "names people and is never released"),
-        ({"fixed": ["sex", "day"]}, "order 'day'"),
+        *(({"person": "sex"}, "names people and is never released"), ({"fixed": ["sex", "day"]}, "order 'day'")),
         ({"fixed": ["day", "sex", "state"], "order": None}, "names all columns"),
         ({"people": {"age": {"kind": "integer", "lower": 0, "upper": 9}}}, "fixed is for people who are made"),
         ({"colour": []}, "colour is not a key of histories"),
@@ -284,8 +282,7 @@ def test_a_number_between_two_starts_is_of_the_class_before() -> None:
         ({"memory": "gap", "order": None}, "memory: a gap needs an order"),
         ({"memory": {"gap": 1}}, "memory must be a list of first, before, gap"),
         ({"memory": False}, "memory must be a list of first, before, gap"),
-        ({"person": None}, "person is missing"),
-        ({"ends": ["dead"]}, "ends must be a mapping"),
+        *(({"person": None}, "person is missing"), ({"ends": ["dead"]}, "ends must be a mapping")),
     ],
 )
 def test_a_wrong_schema_is_refused(changes: dict[str, Any], message: str) -> None:

@@ -129,11 +129,8 @@ def test_the_bound_is_the_noisy_median_and_a_verifier_computes_it_again() -> Non
     assert share == pytest.approx(0.5, abs=2 / 32)  # above 0 all, above a quarter most: two levels of four
     check_again(METHOD, CONTEXT, found)
     for name, changed in (
-        ("embedding", {"bound": bound * 1.01}),
-        ("embedding", {"shape": [9, 6]}),
-        (LEVELS, {"share": share * 1.01}),
-        (LEVELS, {"shape": [9, 6]}),
-        (LEVEL_COUNTS, {"levels": 3}),
+        *(("embedding", {"bound": bound * 1.01}), ("embedding", {"shape": [9, 6]})),
+        *((LEVELS, {"share": share * 1.01}), (LEVELS, {"shape": [9, 6]}), (LEVEL_COUNTS, {"levels": 3})),
         (NORMS, {"terms": "each_record"}),
     ):
         with pytest.raises(ReleaseError, match=f"{name}: answers another question"):

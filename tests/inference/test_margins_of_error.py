@@ -199,10 +199,8 @@ def test_a_pair_that_was_not_released_is_refused_by_name() -> None:
 @pytest.mark.parametrize(
     ("given", "rule"),
     [
-        ({"columns": "z"}, "columns must be one of"),
-        ({"columns": "c", "by": "c"}, "different names"),
-        ({"columns": ()}, "different names"),
-        ({"columns": "c", "statistic": "mode"}, "statistic must be one of"),
+        *(({"columns": "z"}, "columns must be one of"), ({"columns": "c", "by": "c"}, "different names")),
+        *(({"columns": ()}, "different names"), ({"columns": "c", "statistic": "mode"}, "statistic must be one of")),
         ({"columns": "c", "statistic": "mean"}, "has categories and no mean"),
         ({"columns": "c", "level": 95}, "level must be between 0 and 1"),
         ({"columns": "age", "statistic": "quantile", "quantile": 1}, "quantile must be between 0 and 1"),
@@ -357,10 +355,8 @@ def test_the_error_of_sampling_is_that_of_least_squares_on_the_rows() -> None:
 @pytest.mark.parametrize(
     ("model", "rule"),
     [
-        (Model("y", ()), "at least one beside the outcome"),
-        (Model("y", ("y",), "Yes"), "different names"),
-        (Model("y", ("c",)), "category must be one of"),
-        (Model("y", ("z",), "Yes"), "columns must be one of"),
+        *((Model("y", ()), "at least one beside the outcome"), (Model("y", ("y",), "Yes"), "different names")),
+        *((Model("y", ("c",)), "category must be one of"), (Model("y", ("z",), "Yes"), "columns must be one of")),
         (Model("money", ("c",)), "must be a number without missing values"),
         (Model("y", ("c",), "Yes", level=95), "level must be between 0 and 1"),
     ],

@@ -239,10 +239,8 @@ def test_pooled_intervals_cover_where_the_rules_hold() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (([1.0],), "at least two replicates"),
-        (([1.0, 2.0], [1.0]), "shape of estimates"),
-        (([1.0, 2.0], [1.0, -1.0]), "be 0 or more"),
-        (([1.0, [2.0, 3.0]],), "vector of equal length"),
+        *((([1.0],), "at least two replicates"), (([1.0, 2.0], [1.0]), "shape of estimates")),
+        *((([1.0, 2.0], [1.0, -1.0]), "be 0 or more"), (([1.0, [2.0, 3.0]],), "vector of equal length")),
         (([1.0, float("nan")],), "finite numbers"),
         (([1.0, 2.0], None, [1.0, 2.0], 1.0), "base must be an estimate as each"),
         (([1.0, 2.0], None, 1.0, [1.0, 2.0]), "table must be an estimate as each"),

@@ -338,13 +338,9 @@ def test_either_way_gives_the_sum_of_products_of_integers(
 @pytest.mark.parametrize(
     "change",
     [
-        {"slots": ((0, 0, 2), (0, 0))},
-        {"slots": ((0, 0), (0, 0))},
-        {"slots": ((0, 0, 1.0), (0, 0))},
-        {"scores": ((1.5, 0.0, 0.0), (1.0, 1.0))},
-        {"scores": ((float("nan"), 0.0, 0.0), (1.0, 1.0))},
-        {"scores": ((1, 0.0, 0.0), (1.0, 1.0))},
-        {"columns": CELLS[:1]},
+        *({"slots": ((0, 0, 2), (0, 0))}, {"slots": ((0, 0), (0, 0))}, {"slots": ((0, 0, 1.0), (0, 0))}),
+        *({"scores": ((1.5, 0.0, 0.0), (1.0, 1.0))}, {"scores": ((float("nan"), 0.0, 0.0), (1.0, 1.0))}),
+        *({"scores": ((1, 0.0, 0.0), (1.0, 1.0))}, {"columns": CELLS[:1]}),
     ],
 )
 def test_scores_and_slots_that_do_not_fit_are_refused(change: dict[str, Any]) -> None:

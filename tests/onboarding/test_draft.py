@@ -245,12 +245,10 @@ def test_nothing_is_overwritten(clone: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["absent.csv"], "absent.csv: no such file"),
-        (["own.txt"], "not a format that is read"),
+        *((["absent.csv"], "absent.csv: no such file"), (["own.txt"], "not a format that is read")),
         (["own.csv", "--label", "height"], "--label height is not a column. Give a name of the first line"),
         (["own.csv", "--label", "SMOKER"], "--label SMOKER is not a column. One is that differs in capitals only"),
-        (["sqlite:///own.db"], "needs --query"),
-        (["own.csv", "--name", "a/b"], "cannot name a table"),
+        *((["sqlite:///own.db"], "needs --query"), (["own.csv", "--name", "a/b"], "cannot name a table")),
         (["own.csv", "--format", "comma"], "ingest.format.comma is not a setting"),
     ],
 )
@@ -382,15 +380,9 @@ def test_kinds_of_parquet_come_from_its_types_and_no_row_is_read(tmp_path: Path)
 @pytest.mark.parametrize(
     ("cells", "kind"),
     [
-        (["0", "1", "0"], "boolean"),
-        (["0", "0"], "integer"),
-        (["0", "1", "2"], "integer"),
-        (["007", "012"], "categorical"),
-        (["7", "012"], "categorical"),
-        (["1.5", "-2", ".5", "?"], "numeric"),
-        (["2001-02-03", "2001-02-30"], "categorical"),
-        (["", "NA"], "categorical"),
-        (["TRUE", "f"], "boolean"),
+        *((["0", "1", "0"], "boolean"), (["0", "0"], "integer"), (["0", "1", "2"], "integer")),
+        *((["007", "012"], "categorical"), (["7", "012"], "categorical"), (["1.5", "-2", ".5", "?"], "numeric")),
+        *((["2001-02-03", "2001-02-30"], "categorical"), (["", "NA"], "categorical"), (["TRUE", "f"], "boolean")),
     ],
 )
 def test_kinds_are_guessed_from_a_csv(tmp_path: Path, cells: list[str], kind: str) -> None:

@@ -127,17 +127,12 @@ def test_gamma_weighs_kernels_whatever_their_shares() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"rho": [0.5]}, "one rho and one scale"),
-        ({"rho": [0.5, 1.0]}, "rho must be between 0 and 1"),
-        ({"scale": [1.0, 17.0]}, "at most 16"),
-        ({"order": -1}, "orders must be at least 0"),
+        *(({"rho": [0.5]}, "one rho and one scale"), ({"rho": [0.5, 1.0]}, "rho must be between 0 and 1")),
+        *(({"scale": [1.0, 17.0]}, "at most 16"), ({"order": -1}, "orders must be at least 0")),
         ({"nullable": [2]}, "nullable columns must be among the numbers"),
-        ({"subsets": [[0, 0]]}, "different columns"),
-        ({"subsets": [[0, 4]]}, "different columns"),
-        ({"subsets": [[]]}, "different columns"),
-        ({"subsets": [3]}, "lists of columns"),
-        ({"subsets": []}, "product_share"),
-        ({"product_share": 1.5}, "product_share"),
+        *(({"subsets": [[0, 0]]}, "different columns"), ({"subsets": [[0, 4]]}, "different columns")),
+        *(({"subsets": [[]]}, "different columns"), ({"subsets": [3]}, "lists of columns")),
+        *(({"subsets": []}, "product_share"), ({"product_share": 1.5}, "product_share")),
         ({"product_share": 0.0}, "product_share"),
     ],
 )

@@ -19,12 +19,9 @@ from likeness_papers.networks.unit_distance import squared_blocks, unit_distance
 from likeness_papers.ntk.tangent_map import NetworkTangent
 
 NETWORKS = [
-    NetworkTangent("fc_1l", (30,), (12,), seed=1),
-    NetworkTangent("fc_1l", (200,), (300,), seed=2),
-    NetworkTangent("fc_2l", (30, 20), (12,), seed=1),
-    NetworkTangent("fc_2l", (100, 50), (60,), seed=3),
-    NetworkTangent("cnn_2l", (5, 20), (12,), seed=1),
-    NetworkTangent("cnn_2l", (5, 20), (6, 7), seed=1),
+    *(NetworkTangent("fc_1l", (30,), (12,), seed=1), NetworkTangent("fc_1l", (200,), (300,), seed=2)),
+    *(NetworkTangent("fc_2l", (30, 20), (12,), seed=1), NetworkTangent("fc_2l", (100, 50), (60,), seed=3)),
+    *(NetworkTangent("cnn_2l", (5, 20), (12,), seed=1), NetworkTangent("cnn_2l", (5, 20), (6, 7), seed=1)),
 ]
 
 
@@ -149,10 +146,7 @@ def test_the_seed_and_nothing_else_makes_the_network() -> None:
 @pytest.mark.parametrize(
     ("architecture", "widths", "shape"),
     [
-        ("fc_3l", (3,), (4,)),
-        ("fc_2l", (3,), (4,)),
-        ("fc_1l", (0,), (4,)),
-        ("cnn_2l", (3, 3), (2, 2, 2)),
+        *(("fc_3l", (3,), (4,)), ("fc_2l", (3,), (4,)), ("fc_1l", (0,), (4,)), ("cnn_2l", (3, 3), (2, 2, 2))),
         ("fc_1l", (10**13,), (4,)),
     ],
 )

@@ -184,15 +184,13 @@ def replace_the_table() -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lose_the_embedding, "embedding.safetensors is missing"),
-        (lose_a_statistic, "but the plan has"),
+        *((lose_the_embedding, "embedding.safetensors is missing"), (lose_a_statistic, "but the plan has")),
         (train_on_others, "was trained on other releases"),
         (train_by_another_method, "was trained on other releases"),
         (lose_the_generator, "weights.safetensors is missing"),
         (edit_the_csv, "does not belong to data/synthetic/synthetic.csv"),
         (replace_the_weights, "does not belong to data/models/generator/weights.safetensors"),
-        (weights_of_another_run, "was not saved with spec.json"),
-        (edit_the_parquet, "hold different rows"),
+        *((weights_of_another_run, "was not saved with spec.json"), (edit_the_parquet, "hold different rows")),
         (replace_the_table, "was not drawn with section sample"),
     ],
 )
@@ -275,10 +273,8 @@ def test_the_digest_is_of_the_training_rows_only(another: Clone) -> None:
     ("change", "message"),
     [
         ({"identity": "others"}, "another privacy.population"),
-        ({"adjacency": "replace_one"}, "another privacy.adjacency"),
-        ({"encoding": "0"}, "another encoding"),
-        ({"ledger": "0"}, "the key of another ledger"),
-        ({"num_records": 3}, "num_records is None"),
+        *(({"adjacency": "replace_one"}, "another privacy.adjacency"), ({"encoding": "0"}, "another encoding")),
+        *(({"ledger": "0"}, "the key of another ledger"), ({"num_records": 3}, "num_records is None")),
     ],
 )
 def test_a_card_that_does_not_fit_is_refused(

@@ -321,10 +321,8 @@ def test_a_server_that_is_not_there_and_a_driver_that_is_not_there(tmp_path: Pat
     "url",
     [
         "postgresql+psycopg://someone:hunter2@host/ledger",
-        "postgresql+psycopg://host/ledger?user=someone&password=hunter2",
-        "postgresql://hunter2@host/ledger",
-        "mysql://someone:hunter2@host/ledger",
-        "postgresql+psycopg://hunter2@host/",
+        *("postgresql+psycopg://host/ledger?user=someone&password=hunter2", "postgresql://hunter2@host/ledger"),
+        *("mysql://someone:hunter2@host/ledger", "postgresql+psycopg://hunter2@host/"),
     ],
 )
 def test_a_url_with_a_password_or_of_another_kind_is_refused_and_never_repeated(url: str) -> None:

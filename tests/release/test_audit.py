@@ -201,10 +201,8 @@ def forget_the_noise_of_a_coordinate(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fault", "report"),
     [
-        (halve_the_sensitivity, "times the sensitivity apart"),
-        (halve_the_sensitivity, "epsilon is at least"),
-        (lower_the_noise, "of its claimed scale"),
-        (reuse_a_seed, "the same noise"),
+        *((halve_the_sensitivity, "times the sensitivity apart"), (halve_the_sensitivity, "epsilon is at least")),
+        *((lower_the_noise, "of its claimed scale"), (reuse_a_seed, "the same noise")),
         (scale_noise_by_the_data, "of its claimed scale"),
         (forget_the_noise_of_a_coordinate, "a coordinate carries no noise"),
     ],

@@ -251,13 +251,8 @@ def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]
 @pytest.mark.parametrize(
     "answer",
     [
-        np.array([[0.0, 1.0]]),
-        np.array([[0]]),
-        np.array([0, 1]),
-        np.array([[0, 1], [0, 1]]),
-        np.array([[0, 1]], dtype=np.int8),
-        np.array([[0, 1]], dtype=np.uint64),
-        "cell_indices",
+        *(np.array([[0.0, 1.0]]), np.array([[0]]), np.array([0, 1]), np.array([[0, 1], [0, 1]])),
+        *(np.array([[0, 1]], dtype=np.int8), np.array([[0, 1]], dtype=np.uint64), "cell_indices"),
     ],
 )
 def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
@@ -410,11 +405,9 @@ def test_chunks_and_order_change_no_bit(feature: FeatureMap, size: int, order_se
 
 
 LIES = [
-    torch.full((1, 3), 5.0, dtype=torch.float64),
-    torch.full((1, 3), 1e300, dtype=torch.float64),
+    *(torch.full((1, 3), 5.0, dtype=torch.float64), torch.full((1, 3), 1e300, dtype=torch.float64)),
     torch.tensor([[float("nan"), float("inf"), -float("inf")]], dtype=torch.float64),
-    torch.tensor([[1.0, 1e-9, 0.0]], dtype=torch.float64),
-    torch.tensor([[-1.0, 0.0, 1.0]], dtype=torch.float64),
+    *(torch.tensor([[1.0, 1e-9, 0.0]], dtype=torch.float64), torch.tensor([[-1.0, 0.0, 1.0]], dtype=torch.float64)),
 ]
 
 
