@@ -1,6 +1,6 @@
 """Delete a wing, and see that all else works: a copy of the tree without its package and its tests.
 
-Run: ``python scripts/without.py WING [WING ...] [--whole]``; a wing is papers, images, histories, postgres, or ``all``.
+Run: ``python scripts/without.py WING [WING ...] [--whole]``; see ``WINGS``, or ``all``.
 The copy uses the packages of this environment. It passes the contract tests that train nothing, and one run of
 ``marginals`` on Adult. With ``--whole`` the copy is installed into a new environment, and passes all of ``tests`` but
 the slow ones; ``evidence`` needs all wings.
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WINGS = ("papers", "images", "histories", "postgres")
+WINGS = ("papers", "images", "histories", "postgres", "spark")
 ADULT = """
 import pandas as pd
 from likeness import Ledger, Synthesizer

@@ -1,1 +1,1 @@
-"""The place of Spark: executors that sum their part of the rows by the door's own pass. It offers nothing yet."""
+"""Rows that stay in Spark: its executors sum their part of the rows by the pass of the core."""

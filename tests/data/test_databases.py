@@ -141,18 +141,8 @@ def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
         ("WITH t AS (SELECT 1) DELETE FROM visits RETURNING a, x, c, seen", "refuses ingest.query"),
     ],
     ids=[
-        "table",
-        "unknown column",
-        "column",
-        "twice",
-        "category",
-        "number",
-        "null",
-        "mixed",
-        "text",
-        "bytes",
-        "delete",
-        "returning",
+        *("table", "unknown column", "column", "twice", "category", "number", "null", "mixed", "text", "bytes"),
+        *("delete", "returning"),
     ],
 )
 def test_what_does_not_fit_is_refused_without_a_value(database: Database, query: str, message: str) -> None:
@@ -201,8 +191,8 @@ PASSWORD = "hunter2"
         ("mysql://host/db", "t", "must be a file, sqlite:///"),
         ("postgresql://host/db", "t", "must be a file, sqlite:///"),
         ("sqlite://", "t", "must be a file, sqlite:///"),
-        ("spark://", "t", "spark:// is no source. Export the table to Parquet, and give that file or folder"),
-        ("spark://", None, "spark:// is no source"),
+        ("spark://host:7077", "t", "rows of ingest.source spark:// stay there. Set it to stay, or take a Parquet file"),
+        ("spark://", None, "likeness init drafts from that"),
         ("sqlite:///a.db?mode=rwc", "t", "must be a file, sqlite:///"),
         ("sqlite:///a.db", None, "ingest.query must be the name of a table, or one SELECT"),
         ("sqlite:///a.db", "DROP TABLE t", "ingest.query must be the name of a table, or one SELECT"),
@@ -213,21 +203,8 @@ PASSWORD = "hunter2"
         ("a.csv", "t", "ingest.query is for a database"),
     ],
     ids=[
-        "password",
-        "hidden",
-        "mysql",
-        "driver",
-        "memory",
-        "spark",
-        "spark without a query",
-        "options",
-        "no query",
-        "drop",
-        "two",
-        "limit",
-        "offset",
-        "fetch",
-        "file",
+        *("password", "hidden", "mysql", "driver", "memory", "spark", "spark without a query", "options", "no query"),
+        *("drop", "two", "limit", "offset", "fetch", "file"),
     ],
 )
 def test_settings_hold_no_password_and_ask_one_question(source: str, query: str | None, message: str) -> None:
@@ -238,7 +215,7 @@ def test_settings_hold_no_password_and_ask_one_question(source: str, query: str 
 
 @pytest.mark.parametrize("source", ["sqlite:///a.db", "duckdb:///a.duckdb"])
 def test_rows_of_a_file_come(source: str) -> None:
-    with pytest.raises(ParamsError, match=r"the (sqlite|duckdb) file of ingest\.source lies on this machine"):
+    with pytest.raises(ParamsError, match=r"stay is not for (sqlite|duckdb), whose file lies here"):
         Ingest(source, "s.yaml", query="t", rows="stay")
 
 

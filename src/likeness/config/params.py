@@ -14,7 +14,7 @@ from likeness.core.remote import split_url
 from likeness.core.text import normal_texts
 from likeness.core.typed import Section, require, setting
 
-_DATABASES = ("sqlite", "duckdb", "postgresql+psycopg")
+_DATABASES = ("sqlite", "duckdb", "postgresql+psycopg", "spark")
 _NOT_PLAIN = re.compile(  # a user, a token, a signature, a copy somewhere, a slash too few
     r"^(?!(abfss?|sftp|ssh|hdfs):)[^/]*://[^/]*@|://[^@]*(:|%3A)[^@]*@|://.*[?#;]|://.*::|^[^/]*::|"
     r"^[a-z0-9+]{2,}:/(?!/)",
@@ -26,7 +26,7 @@ _CUT = re.compile(
 )
 _READS = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)?|(?i:select|with)\b[^;]*", re.ASCII)
 
-DATABASES = ("sqlite:", "duckdb:", "postgres", "mysql", "mariadb", "oracle", "mssql")
+DATABASES = ("sqlite:", "duckdb:", "postgres", "spark:", "mysql", "mariadb", "oracle", "mssql")
 """How URLs of databases begin. Any other URL is that of a file."""
 MOST_PATH = 4096
 """Most characters of a path or a URL."""
@@ -164,7 +164,7 @@ class Ingest(Section):
     """Section ``ingest``."""
 
     source: str = setting(
-        help="file, folder, s3://..., https://..., sqlite:///..., duckdb:///..., postgresql+psycopg://",
+        help="file, folder, s3://..., https://..., sqlite:///..., duckdb:///..., postgresql+psycopg://, spark://",
         longest=MOST_PATH,
     )
     schema: str = setting(
@@ -182,7 +182,7 @@ class Ingest(Section):
         None, "of a database: SELECT ..., or the name of a table; read only, rows in any order", longest=None
     )
     rows: str = setting(
-        COME, "come: the rows of a database are read here | stay: PostgreSQL counts them there", options=(COME, STAY)
+        COME, "come: the rows of a database are read here | stay: PostgreSQL or Spark counts them", options=(COME, STAY)
     )
 
     @property
@@ -205,9 +205,6 @@ class Ingest(Section):
 
     def _check_source(self) -> None:
         """A database's URL has no password, and its query only reads. No error repeats the URL."""
-        if self.source.startswith("spark:"):
-            remedy = "Export the table to Parquet, and give that file or folder as ingest.source"
-            raise ParamsError(f"ingest.source: spark:// is no source. {remedy}")
         if not self.from_database:
             if self.rows == STAY:
                 raise ParamsError("ingest.rows: stay is for a database: ingest.source is a file. Set ingest.rows: come")
@@ -226,16 +223,18 @@ class Ingest(Section):
                 "ingest.source must not hold a password: params.yaml, dvc.lock and logs would keep it. Leave it out. "
                 "Use PGPASSWORD, PGPASSFILE (~/.pgpass) or a service file (PGSERVICE), as for psql."
             )
-        has_server = parts.netloc or parts.query
-        is_postgres = parts.scheme == "postgresql+psycopg"
-        if parts.scheme not in _DATABASES or not parts.path.strip("/") or (has_server and not is_postgres):
+        is_spark, can_stay = parts.scheme == "spark", parts.scheme in ("postgresql+psycopg", "spark")
+        wrong_path = bool(parts.path.strip("/")) is is_spark  # the query of Spark names the table
+        if parts.scheme not in _DATABASES or wrong_path or ((parts.netloc or parts.query) and not can_stay):
             raise ParamsError(
                 "ingest.source must be a file, sqlite:///people.db or duckdb:///people.duckdb (four slashes before an "
-                "absolute path), or postgresql+psycopg://user@host:port/database"
+                "absolute path), postgresql+psycopg://user@host:port/database, or spark://host:port"
             )
-        if self.rows == STAY and not is_postgres:
-            fault = f"the {parts.scheme} file of ingest.source lies on this machine"
-            raise ParamsError(f"ingest.rows: stay is for PostgreSQL: {fault}. Set ingest.rows: come")
+        if self.rows == COME and is_spark:
+            remedy = "Set it to stay, or take a Parquet file of the table: likeness init drafts from that"
+            raise ParamsError(f"ingest.rows is come, but the rows of ingest.source spark:// stay there. {remedy}")
+        if self.rows == STAY and not can_stay:
+            raise ParamsError(f"ingest.rows: stay is not for {parts.scheme}, whose file lies here. Set it to come")
         queries = {"query": self.query or ""} | ({} if self.people is None else {"people": self.people})
         wrong = next((key for key, query in queries.items() if not _READS.fullmatch(query.strip())), None)
         if wrong is not None:

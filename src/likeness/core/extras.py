@@ -14,6 +14,7 @@ EXTRAS = {
     **dict.fromkeys(("sklearn", "xgboost"), "evaluate"),
     "dp_accounting": "verify",
     **dict.fromkeys(("psycopg", "sqlglot"), "postgres"),
+    "pyspark": "spark",
     "duckdb": "duckdb",
     "openpyxl": "excel",
     **dict.fromkeys(("aiohttp", "fsspec", "s3fs"), "remote"),

@@ -264,8 +264,8 @@ def _notes_on_databases(receipts: Sequence[Receipt]) -> list[str]:
     """Name the databases that counted the rows."""
     names = dict.fromkeys(receipt.backend.split()[0] for receipt in receipts if COUNTED.fullmatch(receipt.backend))
     return [
-        f"The rows stay in their database ({name}), which counted or summed them. Each receipt has SHA-256 of the "
-        "SQL that `likeness sql` prints."
+        f"The rows stay in their database ({name}), which counted or summed them. Each receipt has the SHA-256 "
+        "that `likeness sql` prints."
         for name in names
     ]
 

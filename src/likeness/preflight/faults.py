@@ -234,15 +234,15 @@ def _source_faults(project: Project, mapping: Any, notes: list[str]) -> list[Fau
     source = source_path(project.root, ingest.source)
     where, columns = source.name if database is None else database.name, dict(columns_of(mapping))
     try:
-        of_images = database is None and format_of(source) is not None
+        has_no_header = format_of(source) is not None if database is None else database.dialect == "spark"
     except DataError as error:
         return [_fault(f"ingest.source: {error}")]
     needed = needed_of(columns.items())
-    header, missing = ([], []) if of_images else _header_faults(project, "source", needed)
+    header, missing = ([], []) if has_no_header else _header_faults(project, "source", needed)
     if missing and not header:
         return missing
     faults = [*map(params_fault, refusals_of(partial(project.sources.check_order, source))), *missing]
-    if of_images:
+    if has_no_header:  # the wing of Spark compares the columns
         return faults
     split, person = ingest.split.column, None if ingest.unit is None else ingest.unit.column
     for key, name in (("split", split), ("unit", person)):
