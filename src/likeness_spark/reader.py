@@ -35,7 +35,6 @@ _QUIET = {
     "spark.ui.showConsoleProgress": "false",
     "spark.eventLog.enabled": "false",
     "spark.log.level": "OFF",
-    "spark.executor.syncLogLevel.enabled": "true",
     "spark.io.encryption.enabled": "true",
 }
 _LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")  # of Python, which quote a cell
