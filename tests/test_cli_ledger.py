@@ -30,7 +30,7 @@ from likeness.ledger.budget import Cost
 from likeness.ledger.first_nights import cohort_members
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.reservation import Reservation
+from likeness.ledger.reservation import Reservation, check_same_request
 from likeness.ledger.witness import Witness
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, last_rows, schedule, with_target
@@ -430,7 +430,7 @@ def test_another_recipe_waits_for_a_person(project: Path, command: Callable[...,
             ask()
     assert any(re.search(words, fault.text) for fault in examine().faults) and ledger.records() == before
     replace(door, dataset=Dataset(name, "new rows", "2")).release(query)
-    ledger.check_same_request(name, "2", 1.0)
+    check_same_request(ledger.records(), name, "2", 1.0)
     content = yaml.safe_load((project / "params.yaml").read_text())
     content["ledger"]["attempt"] = "2"
     (project / "params.yaml").write_text(yaml.safe_dump(content))

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _WHAT_LEAVES = """-- These statements read, and write nothing. Each begins with the same steps, which hash rows.
 -- Answers hold the largest fault of each column, numbers of rows, sums of their hashes, and counts of cells. They hold
 -- no row, and only those texts of private categories that are released. Names and types of columns come too.
--- Above a query stands SHA-256 of its statements, without the last semicolon.
+-- Above a query stands SHA-256 of its statements, without the last semicolon. A run asks none of what it has counted.
 """
 
 

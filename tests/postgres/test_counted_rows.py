@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 import yaml
-from small_project import assign, write_project_files
+from small_project import write_project_files, write_settings
 from sqlalchemy import create_engine
 from test_statements import change as at_once
 from test_statements import write as write_table
@@ -55,12 +55,9 @@ def run(root: Path, stages: list[str]) -> None:
         run_stage(name, import_module(f"stages.{name}").main, root)
 
 
-def change(root: Path, **ingest: object) -> None:
-    """Set keys of ``ingest``."""
-    content = yaml.safe_load((root / "params.yaml").read_text())
-    for key, value in ingest.items():
-        assign(content, ("ingest", key), value)
-    (root / "params.yaml").write_text(yaml.safe_dump(content))
+def change(**changed: object) -> None:
+    """Set values in params.yaml, at keys whose dots are two underscores."""
+    write_settings(yaml.safe_load(Path("params.yaml").read_text()), changed)
 
 
 @pytest.fixture
@@ -106,17 +103,14 @@ def test_a_whole_run_leaves_the_rows_where_they_are(project: Path, url: str, mon
     ledger, released = Project.load(project).ledger, [path.read_bytes() for path in paths.released_files]
     spent = len(ledger.records())
     for source, query, rows in (("rows.csv", None, "come"), (url, "staff", "come"), (url, "staff", "stay")):
-        change(project, source=source, query=query, rows=rows)
+        change(ingest__source=source, ingest__query=query, ingest__rows=rows)
         run(project, ASKED)
         again = [path.read_bytes() for path in paths.released_files]
         assert again == released and len(Project.load(project).ledger.records()) == spent
     assert len(read_private(paths.table)) == 0
-    content = yaml.safe_load(paths.params.read_text())
-    assign(content, ("privacy", "population"), "others")
-    assign(content, ("ingest", "split"), {"test_fraction": 0.3, "seed": 99})
-    paths.params.write_text(yaml.safe_dump(content))
+    change(privacy__population="others", ingest__split={"test_fraction": 0.3, "seed": 99})
     for source, query, rows in ((url, "staff", "stay"), ("rows.csv", None, "come")):
-        change(project, source=source, query=query, rows=rows)
+        change(ingest__source=source, ingest__query=query, ingest__rows=rows)
         settings.main(Project.load(project))
         with pytest.raises(BudgetError, match="accounted under population"):
             ingest.main(Project.load(project))
@@ -125,13 +119,10 @@ def test_a_whole_run_leaves_the_rows_where_they_are(project: Path, url: str, mon
 @pytest.mark.long
 def test_rows_of_people_are_bounded_where_they_are(project: Path, url: str) -> None:
     """Two of a person's two or three rows: the release of a file is known, so nothing more is spent."""
-    content = yaml.safe_load((project / "params.yaml").read_text())
-    assign(content, ("privacy", "unit"), "one person")
-    assign(content, ("ingest", "unit"), {"column": "pid", "max_rows": 2})
-    (project / "params.yaml").write_text(yaml.safe_dump(content))
+    change(privacy__unit="one person", ingest__unit={"column": "pid", "max_rows": 2})
     released = []
     for source, query, rows in (("rows.csv", None, "come"), (url, "staff", "stay")):
-        change(project, source=source, query=query, rows=rows)
+        change(ingest__source=source, ingest__query=query, ingest__rows=rows)
         run(project, ASKED)
         released.append([path.read_bytes() for path in ProjectPaths(project).released_files])
         kinds = [record.kind for record in Project.load(project).ledger.records()]
@@ -155,25 +146,23 @@ def test_rows_that_change_after_ingest_are_not_released(project: Path, url: str)
 
 
 @pytest.mark.parametrize(
-    ("keys", "value", "reason"),
+    ("key", "value", "reason"),
     [
-        (("tracking", "internal_metrics"), True, "tracking.internal_metrics asks for comparisons with real rows"),
-        (("method",), "merf", "method merf asks for more than counts of cells"),
-        (("ingest", "query"), "SELECT 'u' AS job, CAST(B'1' AS bit) AS x, sick FROM staff", "column 'x': its type"),
+        ("tracking__internal_metrics", True, "tracking.internal_metrics asks for comparisons with real rows"),
+        ("method", "merf", "method merf asks for more than counts of cells"),
+        ("ingest__query", "SELECT 'u' AS job, CAST(B'1' AS bit) AS x, sick FROM staff", "column 'x': its type"),
     ],
     ids=["metrics", "method", "type"],
 )
-def test_why_rows_have_to_come_is_said(project: Path, keys: tuple[str, ...], value: object, reason: str) -> None:
-    content = yaml.safe_load((project / "params.yaml").read_text())
-    assign(content, keys, value)
-    (project / "params.yaml").write_text(yaml.safe_dump(content))
+def test_why_rows_have_to_come_is_said(project: Path, key: str, value: object, reason: str) -> None:
+    change(**{key: value})
     with pytest.raises((DataError, ParamsError), match=reason):
         CliRunner().invoke(app, ["sql"], catch_exceptions=False)
         check_ahead(Project.load(project))
 
 
 def test_check_says_that_a_column_cannot_be_counted(project: Path) -> None:
-    change(project, query="SELECT 'u' AS job, CAST(B'1' AS bit) AS x, sick FROM staff")
+    change(ingest__query="SELECT 'u' AS job, CAST(B'1' AS bit) AS x, sick FROM staff")
     (fault,) = examine(project).faults
     assert "rows have to come here: column 'x': its type" in fault.text
 
@@ -322,3 +311,11 @@ def test_rows_that_change_between_two_questions_are_not_released(wired: Path, wi
     with pytest.raises(DataError, match="Nothing more was spent on this query"):
         auxiliary.main(Project.load(wired))
     assert reserved() == 0 and not ProjectPaths(wired).auxiliary_files
+
+
+def test_a_cost_without_room_asks_nothing(wired: Path, wire: Wire) -> None:
+    change(privacy__epsilon=11.0)
+    run(wired, ["settings", "plan"])
+    wire.cuts = lambda data: COUNTS in data
+    with pytest.raises(BudgetError, match=r"The lifetime cap is epsilon 10 .* No private row was read"):
+        auxiliary.main(Project.load(wired))

@@ -16,7 +16,7 @@ same query on the same vectors gives another sum, but for rounding that no noise
 COHORT = "[1-9][0-9]{0,4}-[1-9][0-9]{0,4}"
 """Pattern of a composition group: first and last night of a cohort (:mod:`likeness.privacy.cohorts`)."""
 COUNTED = re.compile(r"(?:postgres|spark) [0-9a-f]{64}", re.ASCII)
-"""A backend that counts the rows in their database, and SHA-256 of the SQL or pass."""
+"""A backend that counts the rows in their database, and SHA-256 of SQL or of a pass that gives the counts."""
 HERE = "local"
 """The backend that counts rows in this process."""
 KNOWN: dict[str, Any] = {

@@ -1,8 +1,8 @@
 """The ledger: all requests about the people in a dataset, and the budget that remains.
 
-A release is *reserved* before a private row is read, and counts as spent from then on. It is *committed* with the
-digest of the released file. Costs are ρ of zero-concentrated differential privacy and δ of partition selection. Both
-add up over releases, methods, versions of the data, clones and branches. Storage is :mod:`likeness.ledger.chain`.
+A release is *reserved* before a private row is read, or a database's count leaves memory. It counts as spent from then
+on, and is *committed* with the digest of the released file. Costs are ρ of zero-concentrated differential privacy and δ
+of partition selection. Both add up over releases, methods, versions of the data, clones and branches.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -159,16 +159,6 @@ class Ledger:
         """
         check_owner(self.records(), population, digest, rows_digests, self.key)
 
-    def check_same_request(self, population: str, attempt: str, rho: float) -> None:
-        """Raise the error of :meth:`reserve` for another recipe than that of this attempt, before its cost.
-
-        Args:
-            population: name of the people.
-            attempt: of the settings.
-            rho: that a run costs.
-        """
-        check_same_request(self.records(), population, attempt, rho)
-
     def change_cap(self, population: str, epsilon: float, delta: float, selection_delta: float | None = None) -> None:
         """Record a new lifetime cap, a person's decision that stays visible for ever.
 
@@ -228,25 +218,32 @@ class Ledger:
         with self.chain.appending() as records:
             if before := _records_by_kind(records, request.key).get("reserve"):
                 return before
-            if not (request.rho > 0 and request.delta >= 0):
-                raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: likeness run")
-            check_owner(records, request.population, request.digest, request.rows_digests, self.key)
-            budget = budget_of(records, request.population)
-            if budget is None or budget.adjacency is not request.adjacency:
-                people = f"population '{request.population}'"
-                raise LedgerError(f"{people} is not on record under {request.adjacency}. Run: likeness run")
-            check_person(request.population, budget.person, None if request.unit is None else request.unit.column)
-            check_night(records, request, moment(records))
-            cohort, series = Cohort.from_group(request.group), (self.chain, request.population, request.attempt)
-            if cohort is not None and request.first_nights != first_nights_until(*series, cohort.last):
-                raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
-            rest = open_queries(records, request)
-            total = Cost.total([request.cost, *rest])
-            check_same_request(records, request.population, request.attempt, total.rho)
-            errors = [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)]
-            check_lattices(records, request.population, errors)
-            budget.check(added_cost(records, request.population, total, request.attempt, request.group))
+            self._check(records, request)
             return append(records, "reserve", request.body(self.key))
+
+    def check(self, request: Reservation) -> None:
+        """Raise the errors of :meth:`reserve`, and record nothing."""
+        if not _records_by_kind(records := self.records(), request.key).get("reserve"):
+            self._check(records, request)
+
+    def _check(self, records: list[Record], request: Reservation) -> None:
+        people = request.population
+        if not (request.rho > 0 and request.delta >= 0):
+            raise LedgerError(f"release {request.key[:12]} must cost more than 0. Run: likeness run")
+        check_owner(records, people, request.digest, request.rows_digests, self.key)
+        budget = budget_of(records, people)
+        if budget is None or budget.adjacency is not request.adjacency:
+            raise LedgerError(f"population '{people}' is not on record under {request.adjacency}. Run: likeness run")
+        check_person(people, budget.person, None if request.unit is None else request.unit.column)
+        check_night(records, request, moment(records))
+        cohort, series = Cohort.from_group(request.group), (self.chain, people, request.attempt)
+        if cohort is not None and request.first_nights != first_nights_until(*series, cohort.last):
+            raise LedgerError("people came to the series after these rows were read. Run: dvc repro --force ingest")
+        rest = open_queries(records, request)
+        total = Cost.total([request.cost, *rest])
+        check_same_request(records, people, request.attempt, total.rho)
+        check_lattices(records, people, [discretization_error_of(request.details), *(MOST_ERROR for _ in rest)])
+        budget.check(added_cost(records, people, total, request.attempt, request.group))
 
     @property
     def keeps_bytes(self) -> bool:

@@ -17,6 +17,7 @@ from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import moment
+from likeness.ledger.reservation import check_same_request
 from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
 from likeness.pipeline.sources import Sources
 from likeness.privacy.adjacency import Adjacency
@@ -76,7 +77,7 @@ class LedgerSession:
             return False
 
     def check_same_request(self, rho: float) -> None:
-        """Refuse a plan by another recipe than that of the earlier releases; see :meth:`Ledger.check_same_request`.
+        """Refuse a plan by another recipe than that of the earlier releases; see :func:`check_same_request`.
 
         Where no ledger is, nothing is checked. A team's database is not opened: the first stage that spends refuses.
 
@@ -87,7 +88,8 @@ class LedgerSession:
             BudgetError: a person has not agreed to the new recipe.
         """
         if self.home.url is None and self.home.database.exists():
-            self.ledger.check_same_request(self.params.privacy.population, self.params.ledger.attempt, rho)
+            records, params = self.ledger.records(), self.params
+            check_same_request(records, params.privacy.population, params.ledger.attempt, rho)
 
     @contextmanager
     def remedy_in_a_clone(self) -> Iterator[None]:

@@ -102,9 +102,11 @@ class Door:
                 return _publish_staged(ledger, key, str(commit.body["sha256"]))
             sampler = sampler_name() if plan.private else "none"  # a library that does not load costs nothing
             provenance = {**self.provenance, "backend": self._backend(query)}
+            reservation = _reservation(query, plan, dataset, key, request, provenance)
             if isinstance(self.read, CountReader):
+                ledger.check(reservation)  # a cost without room asks nothing
                 self.read.check(query)  # rows that changed meanwhile cost nothing
-            reserved = ledger.reserve(_reservation(query, plan, dataset, key, request, provenance))
+            reserved = ledger.reserve(reservation)
             # A plan that died may have reserved it: then the receipt names that plan.
             receipt = Receipt.from_reservation(reserved.body, ledger.id, reserved.seq, sampler)
             data = _drawn_once(ledger, receipt, partial(self._draw, query))
@@ -227,8 +229,7 @@ def _draw(query: Query, plan: Plan, scale: float, read: Read | CountReader, rece
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass. A database bounds and counts them itself.
     if unit is None or query.is_per_person or isinstance(read, CountReader):
-        # Networks have threads of their own.
-        counts = isinstance(query.feature, CellMap | ProductsMap)
+        counts = isinstance(query.feature, CellMap | ProductsMap)  # networks have threads of their own
         exact = exact_sum(query, read, threads() if counts else LOCAL)
     else:
         opened = read  # known to open rows
