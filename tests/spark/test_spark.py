@@ -239,6 +239,15 @@ def test_changed_rows_and_other_versions_are_refused(table: pd.DataFrame, put: P
         other.sums()
 
 
+@pytest.mark.parametrize("put", ["by hand"], indirect=True)
+def test_nothing_is_paid_for_rows_that_changed(table: pd.DataFrame, put: Put) -> None:
+    run(*ASKED[:5], **STAYS)
+    put(table.assign(x=table["x"] / 2))
+    with pytest.raises(SystemExit):
+        run("auxiliary")
+    assert "reserve" not in {record.kind for record in Project.load(Path()).ledger.records()}
+
+
 @pytest.mark.parametrize("put", ["two workers"], indirect=True)
 def test_an_executor_that_dies_counts_once(table: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, first = rows_in_spark(), Path("died").absolute()
