@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from likeness import __version__
 from likeness.config.params import Params
@@ -165,13 +166,21 @@ def _typed(work: Pass, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pd.D
     if work.person_column is not None:
         if held := list(batches):
             chunk = typed_chunk(_raw(held, work), NAME, work.written, work.split_column, work.person_column)
+            _check_owners(work, held)
             yield used_rows(work.params, work.written, *chunk)
         return
     parts_of = split_of(work.params, 0)
     for batch in batches:
         table, column, _ = typed_chunk(_raw([batch], work), NAME, work.written, work.split_column)
+        _check_owners(work, [batch])
         hashes = row_hashes(table, work.written)
         yield with_columns(table, {SPLIT_COLUMN: parts_of(hashes, column)}), hashes
+
+
+def _check_owners(work: Pass, batches: Sequence[pa.RecordBatch]) -> None:
+    """Refuse rows that are good here, and had no owner before the shuffle: others of their person are elsewhere."""
+    if work.is_spread and any(pc.any(pc.equal(batch[OWNER], b"")).as_py() for batch in batches):
+        raise DataError(f"{NAME}: an executor cannot hash rows. Install the versions of the driver on all executors.")
 
 
 def _sums(

@@ -282,6 +282,10 @@ def test_an_executor_says_type_and_place_of_an_error(table: pd.DataFrame, monkey
     (named,) = count(work, no_tables, iter([batch]))
     assert "column 'x'" in named["fault"][0].as_py() and "SECRET" not in str(named.to_pylist())
     assert set(next(spread(work, iter([batch])))[OWNER].to_pylist()) == {b""}  # of a refused row
+    (good,) = pa.Table.from_pandas(table).to_batches()
+    hashed = list(spread(replace(work, versions=("9.9", *versions()[1:])), iter([good])))
+    (lost,) = count(work, no_tables, iter(hashed))  # on an executor of the right version
+    assert "an executor cannot hash rows. Install the versions of the driver" in lost["fault"][0].as_py()
     monkeypatch.setattr(executor, "_sums", lambda *given: int("SECRET"))
     (unnamed,) = count(work, no_tables, iter([batch]))
     assert unnamed["part"].to_pylist() == [-1] and unnamed["cells"][0].as_py() == b""
