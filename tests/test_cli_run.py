@@ -57,7 +57,8 @@ def test_a_run_may_end_with_a_verified_bundle(
     folder: Path, ran: list[list[str]], monkeypatch: pytest.MonkeyPatch, command: Command
 ) -> None:
     written = list[str]()
-    monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda params, target: written.append(target.name) or [])
+    monkeypatch.setattr("likeness.bundle.write.write_bundle", lambda *given: written.append(given[2].name) or [])
+    monkeypatch.setattr("likeness.pipeline.account.account", lambda project: {})
     monkeypatch.setattr("likeness.cli.run.summary_json", lambda folder: {"method": "m"})
     checks = [Check("files", True, "13 files"), Check("noise", True, "as claimed")]
     monkeypatch.setattr("likeness.verify.verify", lambda path: checks)

@@ -150,9 +150,9 @@ def test_endings(project: Path) -> None:
 def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
     """They tell how many rows there are."""
     stages = {
-        "ingest": {"outs": [{"path": "data/private/typed/table.arrow", "md5": "1"}]},
+        "ingest": {"outs": [{"path": "data/private/typed/done.json", "md5": "1"}]},
         "evaluate": {"outs": [{"path": "reports/internal/evaluation/metrics.json", "md5": "1"}]},
-        "preprocess": {"deps": [{"path": "data/private/typed/table.arrow"}], "outs": [{"path": "x", "md5": "1"}]},
+        "preprocess": {"deps": [{"path": "data/private/typed/done.json"}], "outs": [{"path": "x", "md5": "1"}]},
         "train": {"deps": [{"path": "data/released"}], "outs": [{"path": "data/models", "md5": "1"}]},
         "sample": {"outs": [{"path": "data/synthetic", "md5": "1"}]},
     }

@@ -159,7 +159,9 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
         if name == "track":
             continue
         folder = tmp_path / name
-        given = ["params.yaml", *(path for path in paths(stage, "deps") if not path.startswith(("src/", "stages/")))]
+        # A file of random bytes stands for the private files beside it.
+        listed = [path.removesuffix("/done.json") for path in paths(stage, "deps")]
+        given = ["params.yaml", *(path for path in listed if not path.startswith(("src/", "stages/")))]
         for path in given:
             copy(whole / path, folder / path)
         before, outputs = written(folder), paths(stage, "outs", "metrics", "plots")
@@ -172,11 +174,13 @@ def test_a_stage_needs_reads_and_writes_what_dvc_yaml_says(
         whole_file = "params.yaml" in paths(stage, "deps")
         undeclared = [key for key in sorted(read) if not (whole_file or covered(key, declared))]
         assert not undeclared, f"{name} reads settings that dvc.yaml does not name"
-        places = [*outputs, ProjectPaths.internal]  # of which DVC must not record more than that it was written
+        private = [Path(path).parent for path in outputs if path.endswith("/done.json")]
+        places = [*outputs, *private, ProjectPaths.internal]
         stray = [path for path in written(folder) - before if not any(path.is_relative_to(out) for out in places)]
         assert not stray, f"{name} writes files that dvc.yaml does not name"
         for path in outputs:
             assert (folder / path).exists(), f"{name} does not write {path}"
+        for path in {*outputs} - {f"{path}/done.json" for path in private} | {*private}:
             copy(folder / path, whole / path)
     assert math.isfinite(read_json(ProjectPaths.privacy)["total"]["epsilon"])
 

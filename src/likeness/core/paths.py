@@ -1,6 +1,7 @@
 """The place of every file of a project, written once; and JSON files."""
 
 import json
+import secrets
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,9 @@ class ProjectPaths:
     private = ProjectPath("data/private")
     source = ProjectPath("data/private/source.json")
     table = ProjectPath("data/private/typed/table.arrow")
+    typed_done = ProjectPath("data/private/typed/done.json")
     encoded = ProjectPath("data/private/encoded/table.arrow")
+    encoded_done = ProjectPath("data/private/encoded/done.json")
     failures = ProjectPath("data/private/errors")
     released = ProjectPath("data/released")
     categories = ProjectPath("data/released/categories")
@@ -151,6 +154,11 @@ def write_json(path: Path, value: Any) -> None:
     """Write a JSON artifact."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(json_text(value).encode())
+
+
+def write_random(path: Path) -> None:
+    """Write a JSON artifact of random bytes, which DVC follows in the place of private files beside it."""
+    write_json(path, {"random": secrets.token_hex(32)})
 
 
 def json_text(value: Any) -> str:

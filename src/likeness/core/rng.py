@@ -32,8 +32,3 @@ def public_seed(seed: int, purpose: str) -> int:
 def secret_bytes(count: int) -> bytes:
     """``count`` bytes from the operating system's generator."""
     return secrets.token_bytes(count)
-
-
-def padding_bytes(count: int) -> bytes:
-    """``count`` bytes that nothing compresses, in less time than secret ones: they follow from 32 of these."""
-    return np.random.Generator(np.random.SFC64(int.from_bytes(secret_bytes(32)))).bytes(count)

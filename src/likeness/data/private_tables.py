@@ -1,4 +1,4 @@
-"""Private tables on disk: files of Arrow whose hash and size say nothing about their rows.
+"""Private tables on disk: files of Arrow, which DVC does not follow: dvc.lock would publish hash and size.
 
 A file has batches of rows, and a last one without rows, whose metadata are the manifest and the number of rows. Later
 stages read encoded rows many times, which takes less time than from Parquet.
@@ -18,14 +18,10 @@ import pyarrow as pa
 from likeness.core.artifacts import MemoryPath
 from likeness.core.errors import ArtifactError
 from likeness.core.files import make_private_folder
-from likeness.core.rng import padding_bytes, public, secret_bytes
+from likeness.core.rng import public
 from likeness.data.table_columns import PIXEL, equal_chunks, leading_pixels, matrix, with_pixels
 
 _ROW_GROUP = 1 << 18
-_SMALLEST_FILE = 1 << 16
-_SALT_BYTES = 32
-_END = 10  # bytes at the end of a file of Arrow: the length of the footer, and ARROW1
-_PADDING_AT_ONCE = 1 << 20
 _PIXELS = b"likeness.pixels"  # a key in the metadata of a private file
 _IMAGE = "__image__"  # the column that holds all pixels of a row
 _GROUP_BYTES = 1 << 24  # of images in a batch
@@ -33,10 +29,7 @@ _MANIFEST, _COUNT = b"likeness.card", b"likeness.rows"  # keys in the metadata o
 
 
 def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] | None = None) -> None:
-    """Write a private table atomically, with a random salt, padding and a folder for its owner only.
-
-    DVC records hash and size of files in dvc.lock. The salt hides the rows from the hash. The padding to a power of two
-    leaves only the order of magnitude of their number in the size. Nothing is compressed: that takes more time.
+    """Write a private table atomically, in a folder for its owner only. Nothing is compressed: that takes more time.
 
     Args:
         table: the rows.
@@ -71,7 +64,6 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: C
                 count += len(group)
             about = {_MANIFEST: json.dumps(dict(manifest())), _COUNT: json.dumps(count)}
             writer.write_batch(_batch(_as_stored(first.iloc[:0], schema)), about)
-        _pad(temporary)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -107,22 +99,6 @@ def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 def _pixels(schema: pa.Schema) -> list[str]:
     return list(json.loads((schema.metadata or {}).get(_PIXELS, b"[]")))
-
-
-def _pad(path: Path) -> None:
-    """Put a salt and random bytes between the last batch and the footer, whose offsets point before them."""
-    with path.open("r+b") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(size - _END)
-        end = size - _END - int.from_bytes(file.read(4), "little")
-        file.seek(end)
-        footer = file.read()
-        file.seek(end)
-        missing = max(_SMALLEST_FILE, 1 << (size + _SALT_BYTES - 1).bit_length()) - size
-        missing -= file.write(secret_bytes(_SALT_BYTES))
-        while missing:
-            missing -= file.write(padding_bytes(min(missing, _PADDING_AT_ONCE)))
-        file.write(footer)
 
 
 def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFrame:

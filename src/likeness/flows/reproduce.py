@@ -80,6 +80,9 @@ def _reproduce(stage: str, work: "_Work", force: bool) -> Outcome:
     from dvc.exceptions import DvcException
 
     _mend()
+    for done in (ProjectPaths.typed_done, ProjectPaths.encoded_done):
+        if not list(done.parent.glob("*.arrow")):
+            done.unlink(missing_ok=True)  # or DVC would take for done what somebody deleted
     repository, token, log = _repository(), _WORK.set(work), logging.getLogger("dvc")
     level = log.level
     log.setLevel(logging.CRITICAL)

@@ -30,7 +30,7 @@ _HEADER = """\
 # data/plan/code/STAGE holds digests of the installed code that a stage loads, so an upgrade runs only what it may change.
 # Stages watch keys of data/plan/settings.yaml: a key that params.yaml leaves out has its default there.
 # Tables, row sets and generators lie in folders, so the stages are those of every kind of data set.
-# Private files are `cache: false`: they are neither copied into DVC's cache nor pushed. The ledger is no file of DVC: see PRIVACY.md.
+# A file of random bytes stands for private files, which DVC never reads. The ledger is no file of DVC: see PRIVACY.md.
 """  # noqa: E501
 
 
@@ -82,19 +82,24 @@ class Stage:
         script, watched = f"stages/{self.name}.py", self.settings.split()
         code = [f"{Paths.code.as_posix()}/{self.name}", script] if watched else [script]
         options = {**({} if self.shared else {"cache": False}), **({"persist": True} if self.keeps else {})}
-        outs = [{path.as_posix(): {**options}} if options else path.as_posix() for path in self.writes]
+        outs = [{path: {**options}} if options else path for path in map(_followed, self.writes)]
         plots = [{path.as_posix(): dict(options)} if options else path.as_posix() for path, options in self.plots]
         entries = {
             "desc": self.description,
             "cmd": f"python -m stages.{self.name}",
             "always_changed": self.always,
             "params": [{Paths.settings.as_posix(): watched}] if watched else [],
-            "deps": [*code, *(path.as_posix() for path in self.reads), *([_SCHEMA] if watched else [])],
+            "deps": [*code, *map(_followed, self.reads), *([_SCHEMA] if watched else [])],
             "outs": outs,
             "metrics": [path.as_posix() for path in self.metrics],
             "plots": plots,
         }
         return {key: value for key, value in entries.items() if value}
+
+
+def _followed(path: Path) -> str:
+    """What DVC follows: in the place of private rows a file of random bytes, because dvc.lock is public."""
+    return {_TYPED: Paths.typed_done, _ENCODED: Paths.encoded_done}.get(path, path).as_posix()
 
 
 _TYPED, _ENCODED = Paths.table.parent, Paths.encoded.parent

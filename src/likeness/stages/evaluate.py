@@ -6,8 +6,7 @@ comparison in dvc.lock, of any night. DVC records random bytes in their place.
 
 from likeness.config.params import NONE
 from likeness.core.errors import DataError
-from likeness.core.paths import write_json
-from likeness.core.rng import secret_bytes
+from likeness.core.paths import write_json, write_random
 from likeness.data.private_tables import read_manifest
 from likeness.pipeline.counts import COUNTED
 from likeness.pipeline.project import Project
@@ -34,4 +33,4 @@ def main(project: Project) -> None:
             raise
         write_json(paths.internal_metrics, {})
         paths.internal_report.write_bytes(b"<p>This night asked about too few people to compare.</p>")
-    write_json(paths.compared, {"random": secret_bytes(32).hex()})
+    write_random(paths.compared)

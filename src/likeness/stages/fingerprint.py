@@ -4,11 +4,9 @@ It reads the private source and the ledger, and writes a keyed hash. Each day of
 without a change: a missing night would show that nobody came. New random bytes make the stage ``account`` run.
 """
 
-import secrets
-
 from likeness.config.params import NONE
 from likeness.core.files import make_private_folder
-from likeness.core.paths import write_json
+from likeness.core.paths import write_json, write_random
 from likeness.ledger.series import Series
 from likeness.pipeline.project import Project
 
@@ -24,4 +22,4 @@ def main(project: Project) -> None:
     make_private_folder(target.parent)
     write_json(target, {"hmac": digest, **day})
     if not (project.paths.unstated.exists() and project.ledger_session.is_stated(project.paths.privacy)):
-        write_json(project.paths.unstated, {"random": secrets.token_hex(16)})
+        write_random(project.paths.unstated)

@@ -1,5 +1,6 @@
 """ingest: read the source against the public schema, type it, split it, bound the rows of each person."""
 
+from likeness.core.paths import write_random
 from likeness.pipeline.project import Project
 
 
@@ -13,3 +14,4 @@ def main(project: Project) -> None:
         project.written_model.ingest(project.sources, project.ledger, project.paths)
     else:
         project.counts.ingest(project.ledger, project.paths)
+    write_random(project.paths.typed_done)

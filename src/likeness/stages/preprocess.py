@@ -1,7 +1,7 @@
 """preprocess: encode rows one by one: unit cube for numbers, codes for categories."""
 
 from likeness.core.engine import threads
-from likeness.core.paths import row_set_file
+from likeness.core.paths import row_set_file, write_random
 from likeness.data.private_tables import read_manifest, write_private_chunks
 from likeness.pipeline.ingest import encoded_rows
 from likeness.pipeline.project import Project
@@ -17,3 +17,4 @@ def main(project: Project) -> None:
         manifest = {**ingested, "encoding": encoding}
         encoded = row_set_file(project.paths.encoded, prefix)
         write_private_chunks(rows, encoded, lambda manifest=manifest: manifest)  # type: ignore[misc]
+    write_random(project.paths.encoded_done)
