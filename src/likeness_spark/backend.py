@@ -43,7 +43,9 @@ class SparkCounts(CountBackend):
             "the schema has private categories. List them": bool(model.records.open_columns),
         }
         reasons = [reason for reason, holds in conditions.items() if holds]
-        return reasons or [f"column '{name}' has a zone. CAST it AS TIMESTAMP_NTZ" for name in self._rows.zoned()]
+        return reasons or [
+            f"column '{name}' has a zone. CAST it AS TIMESTAMP_NTZ" for name in self._rows.zoned_columns()
+        ]
 
     def later_reasons(self, maps: Iterable[type]) -> list[str]:
         """The settings, and maps whose sums do not follow from counts of cells."""

@@ -74,7 +74,7 @@ class Pass:
         return None if unit is None else unit.column
 
     @property
-    def wanted(self) -> list[str]:
+    def column_names(self) -> list[str]:
         """The columns that are read, each once."""
         others = [name for name in (self.split_column, self.person_column) if name is not None]
         return list(dict.fromkeys([*self.written.names, *others]))
@@ -133,13 +133,13 @@ def count(work: Pass, count_tables: CountTables, batches: Iterator[pa.RecordBatc
     except LikenessError as error:  # it names a column and a rule
         rows = [(-1, b"", str(error))]
     except Exception as error:
-        rows = [(-1, b"", f"{NAME}: an executor failed ({type(error).__name__} at {_place(error)}).")]
+        rows = [(-1, b"", f"{NAME}: an executor failed ({type(error).__name__} at {_line_of(error)}).")]
     parts, values, faults = zip(*rows, strict=True)
     arrays = [pa.array(parts, pa.int32()), pa.array(values, pa.binary()), pa.array(faults, pa.string())]
     yield pa.RecordBatch.from_arrays(arrays, names=["part", "cells", "fault"])
 
 
-def _place(error: Exception) -> str:
+def _line_of(error: Exception) -> str:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -149,19 +149,21 @@ def _place(error: Exception) -> str:
 def _check_versions(work: Pass) -> None:
     if work.versions != versions():
         pairs = zip(("likeness-dp", "numpy", "pandas"), work.versions, versions(), strict=True)
-        others = "; ".join(f"{name} {there} in place of {here}" for name, here, there in pairs if here != there)
+        others = "; ".join(
+            f"{name} {executor} in place of {driver}" for name, driver, executor in pairs if driver != executor
+        )
         raise DataError(f"{NAME}: an executor has {others}. Install the versions of the driver on all executors.")
 
 
 def _raw(batches: Sequence[pa.RecordBatch], work: Pass) -> pd.DataFrame:
     """Raw cells, as those of a Parquet file."""
     table = pa.Table.from_batches(batches)
-    cells = arrow_cells({name: table.column(name) for name in work.wanted})
-    check_texts(cells, work.wanted, NAME, "CAST them in ingest.query")
+    cells = arrow_cells({name: table.column(name) for name in work.column_names})
+    check_texts(cells, work.column_names, NAME, "CAST them in ingest.query")
     return pd.DataFrame(cells)
 
 
-def _typed(work: Pass, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pd.DataFrame, Hashes]]:
+def _type_rows(work: Pass, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[pd.DataFrame, Hashes]]:
     """The used rows of a part with their split, and their hashes."""
     if work.person_column is not None:
         if held := list(batches):
@@ -190,7 +192,7 @@ def _sums(
     sums = np.zeros((2, 1 + LIMBS), "<u8")
 
     def train_rows() -> Iterator[pd.DataFrame]:
-        for table, hashes in _typed(work, batches):
+        for table, hashes in _type_rows(work, batches):
             trains = (table[SPLIT_COLUMN] == "train").to_numpy()
             for index, chosen in enumerate((trains, ~trains)):
                 sums[index, 0] += np.uint64(chosen.sum())

@@ -138,10 +138,10 @@ class SparkRows:
         session = session_of(self.database.url)
         frame = _or_refused(lambda: session.sql(self.database.statement))
         names = [normal_text(name) for name in frame.columns]
-        check_names(names, self.work.wanted, NAME, f"{self.database.key} must give")
-        return frame.toDF(*names).select(*("`" + name.replace("`", "``") + "`" for name in self.work.wanted))
+        check_names(names, self.work.column_names, NAME, f"{self.database.key} must give")
+        return frame.toDF(*names).select(*("`" + name.replace("`", "``") + "`" for name in self.work.column_names))
 
-    def zoned(self) -> list[str]:
+    def zoned_columns(self) -> list[str]:
         """The columns of moments whose text depends on the zone of a session."""
         return [name for name, kind in self.frame().dtypes if kind == "timestamp"]
 
@@ -174,7 +174,7 @@ class SparkRows:
                 counts[row.part - 1] += np.frombuffer(row.cells, "<i8").reshape(groups, -1)
                 continue
             for held, more in zip(numbers, np.frombuffer(row.cells, "<u8").reshape(2, -1).tolist(), strict=True):
-                held[:] = [one + another for one, another in zip(held, more, strict=True)]
+                held[:] = [left + right for left, right in zip(held, more, strict=True)]
         return (*(Sums(held[0], _total(held[1:])) for held in numbers), counts)
 
     def digest(self, key: bytes, *sums: Sums) -> str:
@@ -248,8 +248,8 @@ class SparkReader:
         from likeness_spark.tables import count_tables  # here: fingerprint and ingest count no cells
 
         question = self, tuple(map(tuple, tables)), num_groups, by_class
-        for asked, answer in ANSWERS:
-            if asked == question:
+        for question_before, answer in ANSWERS:
+            if question_before == question:
                 counts, records = answer
                 return counts, records
         train, _, counts = self.rows.sums(count_tables, tables, num_groups, by_class)

@@ -35,8 +35,8 @@ def count_tables(work: Pass, chunks: Iterator[pd.DataFrame]) -> list[np.ndarray]
         is_per_person=False,
         contributions=EachRecord() if work.by_class else AllRecords(),
     )
-    ones, place = [1] * len(tables), partial(_cells_of, axes)
-    return count_cells(query, [axis.size for axis in axes], tables, ones, place, _records(work, chunks))
+    weights, cells_of = [1] * len(tables), partial(_cells_of, axes)
+    return count_cells(query, [axis.size for axis in axes], tables, weights, cells_of, _records(work, chunks))
 
 
 def _records(work: Pass, chunks: Iterator[pd.DataFrame]) -> Iterator[Records]:
