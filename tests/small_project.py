@@ -92,13 +92,9 @@ class Clone:
     def start(self, *command: str, ok: bool = True) -> str:
         """``python -m command`` in the folder, as a process; its output, both streams."""
         done = subprocess.run(
-            [sys.executable, "-m", *command],
-            cwd=self.root,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+            [sys.executable, "-m", *command], cwd=self.root, env=self.environment, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
         assert (done.returncode == 0) is ok, done.stdout
         return done.stdout
 
@@ -215,12 +211,9 @@ FEW: dict[tuple[str, ...], Any] = {
     ("evaluate", "classifiers"): ["decision_tree"],
 }
 RELATIVE = {
-    ("ingest", "schema"): "schema.yaml",
-    ("ingest", "split"): {"test_fraction": 0.3},
-    ("ledger", "home"): "ledger",
-    ("tracking", "uri"): "sqlite:///runs.db",
-    **FEW,
-}
+    ("ingest", "schema"): "schema.yaml", ("ingest", "split"): {"test_fraction": 0.3}, ("ledger", "home"): "ledger",
+    ("tracking", "uri"): "sqlite:///runs.db", **FEW,
+}  # fmt: skip
 
 
 def write_project_files(root: Path, jobs: Any, **ingest: str) -> DataFrame:

@@ -135,7 +135,9 @@ def test_no_row_is_left_after_a_fit_or_an_error(ledger: Ledger, monkeypatch: pyt
     assert not holds_cells(fitted) and fitted._fitted.project.artifacts is made[0]
     fitted.sample(9)
     assert not holds_cells(fitted) and len(holds_cells([table])) > 1
+    made[0][f"{ProjectPaths.plan}.old"] = b"which no stage names"
     with pytest.raises(FileNotFoundError), made[0].limited_to([ProjectPaths.plan]):
+        assert [*(made[0].root / ProjectPaths.plan.parent).glob("*")] == [made[0].root / ProjectPaths.plan]
         (made[0].root / ProjectPaths.privacy).read_bytes()
     (made[0].root / ProjectPaths.table).open("wb").write(b"rows")  # and nobody closes it
     assert str(ProjectPaths.table) not in made[0]

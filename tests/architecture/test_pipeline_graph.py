@@ -186,11 +186,14 @@ def test_no_private_input_is_hashed_by_dvc_without_a_key() -> None:
 LOADS = {stage: {"core", "config", "pipeline", *folders.split()} for stage, folders in FOLDERS.items()}
 
 
-def test_a_byte_changes_the_digests_of_the_stages_that_load_it(tmp_path: Path) -> None:
+def test_a_byte_changes_the_digests_of_the_stages_that_load_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DVC runs a stage again when its digests change: tests/pipeline/test_declared.py."""
+    wings = {"likeness.methods": [tmp_path / "wing/a"], "likeness.sources": [tmp_path / "wing/b"]}
+    monkeypatch.setattr("likeness.stages.wing_folders", lambda groups: wings.get(groups[-1]))
     folders = {path.parent.name for path in (ROOT / "src/likeness").glob("*/__init__.py")}
     cases = {f"{name}/deep/module.py": {stage for stage in LOADS if name in LOADS[stage]} for name in folders}
-    cases |= {f"stages/{stage}.py": {stage} for stage in LOADS}
+    cases |= {f"stages/{stage}.py": {stage} for stage in LOADS} | {"wing/b/module.py": {*LOADS}}
+    cases |= {"wing/a/module.py": {stage for stage in LOADS if "methods" in LOADS[stage]}}
     assert cases["generators/deep/module.py"] == {"train", "sample", "account"}  # no stage that asks
     assert not {case for case in cases if case.startswith(("cli/", "verify/", "bundle/", "flows/")) and cases[case]}
     for name in cases:

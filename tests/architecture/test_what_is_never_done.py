@@ -9,6 +9,7 @@ import pytest
 
 from likeness.core.errors import BudgetError, DataError, LedgerError, LikenessError
 from likeness.core.files import make_private_folder
+from likeness.core.paths import ProjectPaths
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline import run_stage as stage
@@ -98,7 +99,11 @@ def test_a_stage_begins_again_after_a_broken_connection_and_after_nothing_else(
     errors += [BudgetError("over"), BudgetError("over")]
     with pytest.raises(SystemExit):
         stage.run_stage("s", main)
-    assert len(errors) == 1
+    failed = ProjectPaths.markers / "s.failed"
+    assert len(errors) == 1 and failed.exists()
+    errors.clear()
+    stage.run_stage("s", main)
+    assert not failed.exists()
 
 
 def test_a_full_disk_is_told_in_plain_words_and_nothing_else_is(

@@ -182,18 +182,12 @@ def damaged_file(grounds: Grounds, trial: int, dice: random.Random) -> list[str]
 
 
 KINDS: dict[str, tuple[Trial, int]] = {
-    "kill -9, stages": (kill_stage, 200),
-    "read-only folder": (read_only, 6),
-    "full disk": (disk_full, 12),
-    "file size limit": (file_limit, 15),
-    "race of 2": (race(2), 6),
-    "race of 8": (race(8), 6),
-    "race of 8 for one release": (same_race, 6),
-    "clone from yesterday": (old_clone, 6),
-    "restored ledger and anchor": (restored_both, 3),
-    "damaged file": (damaged_file, 100),
+    "kill -9, stages": (kill_stage, 200), "read-only folder": (read_only, 6), "full disk": (disk_full, 12),
+    "file size limit": (file_limit, 15), "race of 2": (race(2), 6), "race of 8": (race(8), 6),
+    "race of 8 for one release": (same_race, 6), "clone from yesterday": (old_clone, 6),
+    "restored ledger and anchor": (restored_both, 3), "damaged file": (damaged_file, 100),
     "kill -9, whole run": (KilledRuns(), 200),
-}
+}  # fmt: skip
 
 
 def _went_well(ended: Ended) -> list[str]:

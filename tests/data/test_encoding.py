@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from table_strategies import column_values, schemas_and_tables
+from toys import schema_with
 
 from likeness.core.errors import DataError
 from likeness.core.format import RECIPE
@@ -67,17 +68,10 @@ GOLDEN_ROWS = {
     "grade": [None, "b", "a", "b"],
 }
 VERSION_1_CODES = {
-    "length": [0.0, 1.0, 0.375, 1.0],
-    "weight": [0.0, np.nan, 1.0, 0.1],
-    "income": [0.0, 1.0, 0.5, 0.0],
-    "rooms": [0.0, 1.0, np.nan, 0.375],
-    "gain": [0.0, np.nan, 1.0, 0.5],
-    "sick": [1, 0, 2, 1],
-    "color": [1, 2, 0, 0],
-    "town": [0, 1, 1, 0],
-    "size": [2, 0, 1, 1],
-    "grade": [2, 1, 0, 1],
-}
+    "length": [0.0, 1.0, 0.375, 1.0], "weight": [0.0, np.nan, 1.0, 0.1], "income": [0.0, 1.0, 0.5, 0.0],
+    "rooms": [0.0, 1.0, np.nan, 0.375], "gain": [0.0, np.nan, 1.0, 0.5], "sick": [1, 0, 2, 1], "color": [1, 2, 0, 0],
+    "town": [0, 1, 1, 0], "size": [2, 0, 1, 1], "grade": [2, 1, 0, 1],
+}  # fmt: skip
 VERSION_1_DENSE = [
     # length, weight and missing, income, rooms and missing, gain and missing, color, town, size, grade
     [0.0, 0.0, 0, 0.0, 0.0, 0, 0.0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0, 0, 1],
@@ -130,6 +124,13 @@ def test_other_tasks_of_version_1() -> None:
         codes = encoder.encode(table)
         np.testing.assert_allclose(encoder.expand(codes), expected, rtol=0, atol=1e-15, err_msg=CHANGED)
         assert encoder.labels(codes).tolist() == [0, 0, 0, 0], CHANGED
+
+
+@pytest.mark.parametrize("most", [126, 127, 128, 2**15 - 2, 2**15 - 1])
+def test_compact_codes_have_room_for_missing(most: int) -> None:
+    encoder = Encoder(schema_with({"v": {"kind": "integer", "lower": 0, "upper": most, "nullable": True}}))
+    table = pd.DataFrame({"v": pd.array([0, most, None], "Int64")})
+    assert np.array_equal(encoder.expand(encoder.encode(table, compact=True)), encoder.expand(encoder.encode(table)))
 
 
 @pytest.mark.long

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -130,6 +131,7 @@ def kept(table: list[Row], most: int) -> list[Row]:
 
 @pytest.mark.long
 @settings(max_examples=40)
+@example([("p1", 0, "u", "train"), ("p1", 1, "u", "test")] * 3, 2, "p1", Random(0))  # more than that in both parts
 @given(rows, st.integers(1, 4), st.sampled_from(["p1", "p2"]), st.randoms(use_true_random=False))
 def test_a_whole_person_more_or_less_moves_no_other_row_and_so_many_at_most(table, most, person, random) -> None:
     others = [row for row in table if row[0] != person]

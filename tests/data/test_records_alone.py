@@ -94,13 +94,13 @@ def test_no_line_changes_the_record_of_another() -> None:
 @pytest.mark.parametrize("separator", [",", " ", "\t"])
 def test_the_fast_reader_gives_the_cells_of_the_exact_one(monkeypatch: MonkeyPatch, separator: str) -> None:
     quoted = [
-        *('"a",2,"c"', '1,"b,""', '"",2,""', '"a,b",2,3', '"a","b"c,3', '",""",3', '"1",2,"3\n4",5,"6"', '1,",2"c,"'),
+        *('"a",2,"c"', '1,"b,""', '"",2,""', '"a,b",2,3', '"a","b"c,3', '",""",3', '"1",2,"3\n4",5,"6"', '1,",2"c,"')
     ]
     lines = [
         line.replace(",", separator)
         for line in (*LINES, *quoted, "1,2,3", f"{'y' * 132_000},2,3", f"{'é' * 66_000},2,3")
     ]
-    pairs = product(lines, ["4,5,6".replace(",", separator), ""])
+    pairs = [*product(lines, ["4,5,6".replace(",", separator), ""]), ("7", "\t")]
     files = [written(pair, header) for pair in pairs for header in (separator.join("abc"), "a")]
     layout, read = FileFormat(separator=separator), csv_files.read_csv
     fast: list[int] = []

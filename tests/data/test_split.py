@@ -251,10 +251,15 @@ def test_compiled_texts_of_numbers_are_those_of_arrow(compiled: Any, numbers: li
     if all(abs(number) < 1e10 and round(number, 4) == number and str(number) != "-0.0" for number in numbers):
         assert sums is not None
     assert sums is None or np.frombuffer(sums, np.uint64).tolist() == [number_of(text) % 2**64 for text in texts]
-    column = Column("x", "numeric", lower=-1e300, upper=1e300)
-    cells = [b"-" if np.isnan(n) else framed(column.type.exact_texts(pa.array([n]))[0].as_py()) for n in numbers]
-    made = compiled.hash_rows([values], len(values))
-    assert isinstance(made, int) or made == b"".join(hashlib.sha256(cell).digest() for cell in cells)
+    values = np.append(numbers, np.arange(130.0))  # with texts of each length: blocks and tiles end everywhere
+    ends, content = pa.array([b"x" * row for row in range(len(values))], pa.large_binary()).buffers()[1:]
+    places = np.arange(len(values), dtype=np.int16)
+    texts = Column("x", "numeric", lower=-1e300, upper=1e300).type.exact_texts(pa.array(values)).to_pylist()
+    cells = [b"-" if np.isnan(n) else framed(text or "") for n, text in zip(values, texts, strict=True)]
+    expected = b"".join(hashlib.sha256(cell + b"x" * row).digest() for row, cell in enumerate(cells))
+    for portable in (False, True):
+        made = compiled.hash_rows([values, (places, ends, content)], len(values), portable)
+        assert isinstance(made, int) or made == expected
     with pytest.raises(ValueError, match="no weight"):
         compiled.add_texts(values, weights[1:])
     with pytest.raises(ValueError, match="does not have"):

@@ -220,13 +220,16 @@ def test_chunks_have_one_size_whatever_the_batches(tmp_path: Path) -> None:
     assert [len(chunk) for chunk in iter_private(path, None, 1_000_000)] == [rows]
 
 
-def test_a_missing_or_damaged_private_file_is_named(tmp_path: Path) -> None:
+def test_a_missing_damaged_or_replaced_private_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ArtifactError, match="is missing"):
         read_private(tmp_path / "t.arrow")
     (tmp_path / "t.arrow").write_bytes(MARKER.encode() * 9)
     with pytest.raises(ArtifactError, match="is damaged") as caught:
         read_private(tmp_path / "t.arrow")
     assert MARKER not in str(caught.value)
+    write_private(pd.DataFrame({"x": [1.0]}), tmp_path / "t.arrow", {"digest": "of others"})
+    with pytest.raises(ArtifactError, match="was replaced while it was in use"):
+        next(iter_private(tmp_path / "t.arrow", None, 9, {"digest": "ours"}))
 
 
 # Digest

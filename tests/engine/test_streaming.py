@@ -264,7 +264,10 @@ def test_ingest_puts_the_rows_of_the_source_on_the_card_and_refuses_none(
     ingest.main(project)
     preprocess.main(project)
     expected = digest_of(project.params, key=ledger.key)
-    assert rows_of(project)[0].rows_digests[0] == expected != ""
+    table = read_private(ProjectPaths.table)
+    assert len(read_private(ProjectPaths.encoded)) == (table[SPLIT] == "train").sum() < len(table)
+    typed = typed_digest(table, SCHEMA, ledger.key, ordered=False)  # of both parts
+    assert rows_of(project)[0].rows_digests == (expected, typed) and expected != ""
     ProjectPaths.table.unlink()
     for name in "ab":
         pq.write_table(raw(0), tmp_path / f"source/{name}.parquet")
@@ -332,6 +335,7 @@ def test_a_sample_of_a_private_table_is_public_in_its_choice_and_bounded(
     one, other = (sample_private(path, 100, seed)["x"].tolist() for seed in (0, 1))
     assert one == sorted(set(one)) and 80 < len(one) <= 100 and one != other
     assert one == sample_private(path, 100, 0)["x"].tolist()
+    assert {0, 300, 600, 900} <= {row for seed in range(9) for row in sample_private(path, 999, seed)["x"]}
 
 
 def test_a_folder_has_the_header_of_its_files(tmp_path: Path) -> None:

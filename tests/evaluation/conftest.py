@@ -37,49 +37,24 @@ def privacy() -> dict[str, Any]:
 
     def query(name: str, stage: str, rho: float, sequence: int) -> dict[str, Any]:
         return {
-            "query": name,
-            "stage": stage,
-            "map": {"map": "characteristic", "num_frequencies": 8},
-            "sensitivity": 1.0,
-            "noise_multiplier": (2 * rho) ** -0.5,
-            "noise_scale": (2 * rho) ** -0.5,
-            "rho": rho,
-            "share": rho / 0.02,
-            "dimension": 16,
-            "mechanism": "discrete_gaussian",
-            "sampler": "opendp 0.16.0 discrete gaussian",
-            "ledger_seq": sequence,
-            "sha256": "ab" * 32,
-        }
+            "query": name, "stage": stage, "map": {"map": "characteristic", "num_frequencies": 8}, "sensitivity": 1.0,
+            "noise_multiplier": (2 * rho) ** -0.5, "noise_scale": (2 * rho) ** -0.5, "rho": rho, "share": rho / 0.02,
+            "dimension": 16, "mechanism": "discrete_gaussian", "sampler": "opendp 0.16.0 discrete gaussian",
+            "ledger_seq": sequence, "sha256": "ab" * 32,
+        }  # fmt: skip
 
+    stages = {"auxiliary": [0.002 * order for order in orders], "privatize": [0.018 * order for order in orders]}
+    lifetime = {"spent_rho": 0.04, "spent_epsilon": 1.5, "cap_epsilon": 3.0, "cap_delta": 1e-5, "uncommitted": 0}
     return {
-        "format": FORMAT,
-        "private": True,
-        "method": "pearl",
-        "identity": "village-1900",
-        "unit": "one row is one person",
-        "adjacency": "add_remove_one",
-        "num_records": None,
+        "format": FORMAT, "private": True, "method": "pearl", "identity": "village-1900",
+        "unit": "one row is one person", "adjacency": "add_remove_one", "num_records": None,
         "target": {"epsilon": 1.0, "delta": 1e-5},
         "total": {"rho": 0.02, "epsilon": 0.98765, "epsilon_rdp": 1.07654, "epsilon_gaussian": 0.98755, "delta": 1e-5},
-        "rdp_curve": {
-            "orders": orders,
-            "total": [0.02 * order for order in orders],
-            "stages": {"auxiliary": [0.002 * o for o in orders], "privatize": [0.018 * o for o in orders]},
-        },
+        "rdp_curve": {"orders": orders, "total": [0.02 * order for order in orders], "stages": stages},
         "queries": [query("class_counts", "auxiliary", 0.002, 3), query("embedding", "privatize", 0.018, 4)],
-        "ledger": {
-            "id": "f00d",
-            "lifetime": {
-                "spent_rho": 0.04,
-                "spent_epsilon": 1.5,
-                "cap_epsilon": 3.0,
-                "cap_delta": 1e-5,
-                "uncommitted": 0,
-            },
-        },
+        "ledger": {"id": "f00d", "lifetime": lifetime},
         "software": {"likeness": "0.1.0", "torch": "2.13.0"},
-    }
+    }  # fmt: skip
 
 
 @pytest.fixture(scope="session")

@@ -126,14 +126,9 @@ def test_the_page_says_what_is_kept_and_never_that_noise_proves_agreement(privac
     cut = [{"column": "money", "low": 0.0, "high": 40.5}]
     pairs = {"kept": [["c", "y", 0.5, 0.4], ["d", "y", 0.02, 0.01]], "not_kept": [["c", "age", 0.3, 0.01]]}
     found = {
-        **pairs,
-        "unknown": 14,
-        "small": 0.1,
-        "unknown_pairs": [["age", "e"], ["age", "y"]],
-        "detectable": [0.04, 0.31],
-        "rules": [["c", "y"], ["age", "e"]],
-        "cut": cut,
-    }
+        **pairs, "unknown": 14, "small": 0.1, "unknown_pairs": [["age", "e"], ["age", "y"]],
+        "detectable": [0.04, 0.31], "rules": [["c", "y"], ["age", "e"]], "cut": cut,
+    }  # fmt: skip
     page = render({**privacy, "relations": found}, "", {}, section())
     for words in (
         "c × y: kept, 0.50",

@@ -355,10 +355,12 @@ def test_a_run_that_meets_another_says_so(toy: Path) -> None:
     """DVC is told to be quiet, so it says nothing itself."""
     lock = toy / ".dvc/tmp/rwlock"
     other = {"pid": os.getpid(), "cmd": "dvc repro"}
-    lock.write_text(json.dumps({"read": {str(toy / "step.py"): [other]}, "write": {str(toy / "a.txt"): other}}))
     words = f"first: another run is at work in this folder: process {os.getpid()}. .dvc/tmp/rwlock names it."
-    outcome = reproduce(toy, "first", print)
-    assert outcome.ending == "Failed" and outcome.message.startswith(words) and "delete the file." in outcome.message
+    for held in ({"read": {str(toy / "a.txt"): [other]}}, {"write": {str(toy / "a.txt"): other}}):
+        lock.write_text(json.dumps(held))
+        outcome = reproduce(toy, "first", print)
+        assert outcome.ending == "Failed" and outcome.message.startswith(words)
+        assert "delete the file." in outcome.message
     lock.write_text(lock.read_text().replace(str(os.getpid()), str(2**22 + 1)))  # more than a machine numbers
     assert dvc_processes(toy) == []
     assert reproduce(toy, "first", print).ending == "Ran"

@@ -48,12 +48,9 @@ def made(table: pd.DataFrame, people: pd.DataFrame | None = None, **changes: Any
 
 
 TABLE = visits(
-    (1, "2020-03-05", "ill", "f"),
-    (1, "2020-03-01", "well", "f"),
-    (2, "2020-05-01", "well", "m"),
-    (1, "2020-03-15", "dead", "f"),
-    (1, "2020-04-01", "well", "f"),
-)
+    (1, "2020-03-05", "ill", "f"), (1, "2020-03-01", "well", "f"), (2, "2020-05-01", "well", "m"),
+    (1, "2020-03-15", "dead", "f"), (1, "2020-04-01", "well", "f"),
+)  # fmt: skip
 
 
 def test_rows_of_people_and_of_transitions() -> None:

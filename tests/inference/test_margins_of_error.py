@@ -285,13 +285,9 @@ def least_squares() -> pd.Series:
     """Least squares on the rows themselves, by numpy."""
     rows = rows_in_cells(measurements(SCHEMA, exact()))
     regressors = {
-        ("(intercept)", ""): np.ones(ROWS),
-        ("c", "v"): rows.c == "v",
-        ("c", "w"): rows.c == "w",
-        ("age", ""): rows.age,
-        ("d", "right"): rows.d == "right",
-        ("d", "(missing)"): rows.d.isna(),
-    }
+        ("(intercept)", ""): np.ones(ROWS), ("c", "v"): rows.c == "v", ("c", "w"): rows.c == "w",
+        ("age", ""): rows.age, ("d", "right"): rows.d == "right", ("d", "(missing)"): rows.d.isna(),
+    }  # fmt: skip
     x = np.stack([np.asarray(one, float) for one in regressors.values()], axis=1)
     beta = np.linalg.lstsq(x, (rows.y == "Yes").to_numpy(float), rcond=None)[0]
     return pd.Series(beta, index=pd.MultiIndex.from_tuples(regressors))

@@ -29,22 +29,12 @@ from likeness.preflight.interview import Completed
 ROOT = Path(__file__).resolve().parents[2]
 # What a person types who knows everything, by the beginning of the question.
 KNOWN = {
-    "Source": "codebook of 2024: page 5",
-    "Column to": "sick",
-    "1 age": "0 110",
-    "2 ward": "surgery, medicine, other ...",
-    "3 pay": "0..1e6, log, decimals 2 spikes 0",
-    "4 day": "1958-03-01 2001-12-31 format %d.%m.%Y",
-    "5 seen": "1994-03-01 17:05:00 2001-12-31",
-    "6 sick": "no, yes",
-    "7 note": "free text",
-    "8 town": "private",
-    "9 rank": "1 < 2 < 3",
-    "Columns that": "1, ward 4",
-    "Words": "NA, ?",
-    "Name for": "patients-2024",
-    "Most rows": "5",
-}
+    "Source": "codebook of 2024: page 5", "Column to": "sick", "1 age": "0 110",
+    "2 ward": "surgery, medicine, other ...", "3 pay": "0..1e6, log, decimals 2 spikes 0",
+    "4 day": "1958-03-01 2001-12-31 format %d.%m.%Y", "5 seen": "1994-03-01 17:05:00 2001-12-31",
+    "6 sick": "no, yes", "7 note": "free text", "8 town": "private", "9 rank": "1 < 2 < 3",
+    "Columns that": "1, ward 4", "Words": "NA, ?", "Name for": "patients-2024", "Most rows": "5",
+}  # fmt: skip
 EXPECTED: dict[str, Any] = {
     "age": {"kind": "integer", "lower": 0, "upper": 110, "nullable": True, "missing_values": ["NA", "?"]},
     "ward": {"kind": "categorical", "categories": ["surgery", "medicine", "other"], "other": "other"}

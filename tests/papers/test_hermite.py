@@ -42,16 +42,9 @@ SCALE, LENGTHSCALE = 6.0, 0.1
 RHO = rho_of(SCALE * LENGTHSCALE)
 # Columns: number 0; number 1 with its indicator 2; categories 3-5 and 6-7. Products of all kinds of columns.
 MIXED = HermiteFeatures(
-    numeric=(0, 1),
-    nullable=(1,),
-    categorical=((3, 6), (6, 8)),
-    rho=(RHO, RHO),
-    scale=(SCALE, SCALE),
-    order=25,
-    product_order=25,
-    subsets=((0, 1), (0, 2), (2, 3), (0, 1, 3)),
-    product_share=0.75,
-)
+    numeric=(0, 1), nullable=(1,), categorical=((3, 6), (6, 8)), rho=(RHO, RHO), scale=(SCALE, SCALE), order=25,
+    product_order=25, subsets=((0, 1), (0, 2), (2, 3), (0, 1, 3)), product_share=0.75,
+)  # fmt: skip
 
 
 def rows(count: int, seed: int) -> torch.Tensor:

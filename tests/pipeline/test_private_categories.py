@@ -48,10 +48,11 @@ def drawn(folder: Path, rows: int, seed: int, where: dict[str, str]) -> pd.DataF
 
 
 def staff() -> pd.DataFrame:
-    """700 people of two rows: most are clerks or nurses, one has a title that nobody else has."""
+    """700 people of two rows: most are clerks or nurses, one has a title that nobody else has, guards are held out."""
     generator = np.random.default_rng(0)
     people = np.repeat([f"p{place}" for place in range(700)], 2)
-    jobs = generator.choice(["clerk", "nurse", ""], len(people), p=[0.5, 0.45, 0.05])
+    jobs = generator.choice(["clerk", "nurse", ""], len(people), p=[0.5, 0.45, 0.05]).astype(object)
+    jobs[split_by_person(pd.Series(people), 0.2, 0) == "test"] = "guard"
     jobs[:2] = SECRET
     return pd.DataFrame({"pid": people, "x": generator.random(len(people)).round(6), "job": jobs})
 
@@ -187,6 +188,8 @@ def test_without_such_columns_the_stage_spends_nothing(project: Path) -> None:
     listed = {"kind": "categorical", "categories": ["clerk", "nurse"], "other": "nurse", "nullable": True}
     columns = {**SCHEMA["columns"], "job": listed}
     Path("schema.yaml").write_text(yaml.safe_dump({**SCHEMA, "columns": columns}, sort_keys=False))
+    ProjectPaths.categories.mkdir(parents=True)
+    (ProjectPaths.categories / "categories_1.safetensors").write_bytes(b"of another schema")
     for name in ("ingest", "plan", "categories"):
         stage(name)
     assert (

@@ -30,7 +30,7 @@ from likeness.bundle.write import write_bundle
 from likeness.cli.app import app
 from likeness.core.errors import BudgetError, DataError, ParamsError, ReleaseError
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.data.private_tables import read_private
+from likeness.data.private_tables import read_manifest, read_private
 from likeness.data.source.databases import Database
 from likeness.features.cells import Cells
 from likeness.ledger.ledger import Ledger
@@ -143,6 +143,9 @@ def test_rows_that_change_after_ingest_are_not_released(project: Path, url: str)
         categories.main(Project.load(project))
     assert "reserve" not in {record.kind for record in Project.load(project).ledger.records()}
     assert not ProjectPaths(project).category_files
+    before = read_manifest(ProjectPaths(project).table)["digest"]
+    run(project, ["ingest"])
+    assert read_manifest(ProjectPaths(project).table)["digest"] != before  # which looked again
 
 
 @pytest.mark.parametrize(

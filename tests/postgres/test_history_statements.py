@@ -1,10 +1,11 @@
 """Histories who stay in a database: SQL makes and counts Python's row sets. Hashes of hostile cells are Python's."""
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -213,6 +214,19 @@ def test_counts_that_contradict_each_other_are_refused(wrong: dict[int, str], mo
     answer.update(wrong)
     with pytest.raises(DataError, match=r"counts of cells contradict the number of rows|counts what nobody asked"):
         there.counts([(Cells(0, 2),)], 5, True)
+    monkeypatch.setattr(Database, "answers", lambda *_: [[(-2, "0 3")], [(-2, "0 4")]])
+    with pytest.raises(DataError, match="rows changed while they were counted"):
+        there.counts([(Cells(0, 2),)], 5, True)
+
+
+def test_counts_are_remembered_for_the_rows_of_one_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("likeness_postgres.reader.ANSWERS", [])
+    rows: Any = Mock(**{"num_groups.return_value": (1, False), "digest.return_value": "ours", "unit": None})
+    rows.counts.return_value, rows.record_count.return_value = ([np.array([[5]])], None), 5
+    for digest in ("ours", "ours", "of others"):
+        with pytest.raises(DataError, match="rows changed") if digest != "ours" else nullcontext():
+            assert PostgresReader(rows, digest, KEY).counts([()], 1, False)[1] == 5
+    assert rows.counts.call_count == 2
 
 
 def test_why_histories_have_to_come_is_said() -> None:

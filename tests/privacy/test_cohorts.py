@@ -63,6 +63,7 @@ from likeness.privacy.receipt import THRESHOLDED, Receipt
 from likeness.privacy.thresholds import log_delta, threshold_for
 from likeness.release.query import Query
 from likeness.release.request import Dataset, request_in, request_of
+from likeness.stages import fingerprint
 from likeness.synthesizer import Synthesizer
 from likeness.synthesizer.estimates import running_total
 from likeness.verify.ledger import _Spending
@@ -360,10 +361,12 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
     given, model = Synthesizer(**told).params(), model_of(schema)
     params = replace(given, ingest=replace(given.ingest, source="rows.csv"))
     project = Project(tmp_path, params, schema)
-    digests = []
+    digests, sources = [], set()
     for day, group, count in ((1, "1-1", 3), (2, "1-2", 3), (3, "3-3", 0), (5, "1-4", 3), (7, "5-5", 0)):
         on_day(monkeypatch, day)
         memory = replace(project, frames={"synthetic": rows}, artifacts=Artifacts())
+        fingerprint.main(replace(project))
+        sources.add(project.paths.source.read_bytes())
         for each in (project, memory):
             model.ingest(each.sources, ledger, each.paths)
         dataset, again = (dataset_of(params, each.paths.table, ledger.id, {})[0] for each in (project, memory))
@@ -383,7 +386,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
         night = CohortNight(dataset.group, dataset.first_nights, frozenset(), dataset.day)
         ledger.reserve(request(f"{day}", night, 0.01 * CAP, digest=dataset.digest))
         ledger.commit(f"{day}", f"{day}" * 64)
-    assert len({*digests}) == len(digests)
+    assert len({*digests}) == len(sources) == len(digests)  # a night without a change is one, too
     assert "group" not in request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, Dataset("people", "d"))
     everybody = replace(params, privacy=replace(params.privacy, series="none"))
     with pytest.raises(ArtifactError, match=r"another privacy\.series"):

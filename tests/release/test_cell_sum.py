@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, EachPerson, EachRecord, PositionPairs, Records
 from likeness.release.sums import counts
+from likeness.release.sums.backends import counted_sum
 from likeness.release.sums.clipping import BLOCK, to_lattice
 from likeness.release.sums.lattice_sum import block_rows, lattice_sum
 from likeness.testing.maps import check_neighbors, distance_squared
@@ -173,18 +175,19 @@ def test_counts_and_cells_are_the_same_compiled_or_not(built_module: Callable[[s
     for wrong in ((values, edges[:-1], firsts), (values, edges, firsts[1:]), (values, edges, firsts - 11)):
         with pytest.raises(ValueError, match="begins at one"):
             module.find_cells(*wrong)
-    outside = np.array([2], np.uint16), np.zeros(4, np.int64)
+    outside = np.array([4], np.uint16), np.zeros(5, np.int64)[:4]
     short = outside[0][1:]
-    for places, shape in ((outside[:1], (2,)), (outside[:1], (4, 1)), ((outside[0], short), (2, 2)), ((), ())):
+    for places, shape in ((outside[:1], (2,)), (outside[:1], (4,)), ((short, outside[0]), (2, 2)), ((), ())):
         with pytest.raises(ValueError, match="in no cell"):
             module.count_cells(places, shape, outside[1])
 
 
 def test_a_cell_outside_its_column_is_refused() -> None:
     """Its number would be that of a cell of another class."""
-    rows = Records(CodedRows({(0, 3, False): np.array([3])}, 1, lambda: np.zeros((1, 3))), np.zeros(1, np.int64))
-    with pytest.raises(ReleaseError, match="in no cell"):
-        lattice_sum(Query("q", "privatize", ColumnMarginals(COLUMNS[:1]), num_groups=2), [rows])
+    for cell in (3, -1):
+        rows = Records(CodedRows({(0, 3, False): np.array([cell])}, 1, lambda: np.zeros((1, 3))), np.zeros(1, np.int64))
+        with pytest.raises(ReleaseError, match="in no cell"):
+            lattice_sum(Query("q", "privatize", ColumnMarginals(COLUMNS[:1]), num_groups=2), [rows])
 
 
 @pytest.mark.long
@@ -223,7 +226,7 @@ class Liar:
     def __init__(self, answer: Any) -> None:
         self.answer = answer
 
-    bounded_parts = (Part(3, Fraction(1), nonnegative=True), Part(2, Fraction(4), nonnegative=True))
+    bounded_parts = (Part(2**16, Fraction(1), nonnegative=True), Part(2, Fraction(4), nonnegative=True))
 
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         raise AssertionError("the dense path is not for cell maps")
@@ -235,7 +238,7 @@ class Liar:
         return {"map": "liar"}
 
 
-@pytest.mark.parametrize("answer", [[[3, -1]], [[1, 1]], [[-(2**63), 2**63 - 1]], [[0, 5]], [[100, 100]]])
+@pytest.mark.parametrize("answer", [[[2**16, -1]], [[1, 1]], [[-(2**63), 2**63 - 1]], [[0, 5]], [[10**5, 100]]])
 @pytest.mark.parametrize("label", [0, 1, 2, -1, -(2**63)])
 def test_a_place_outside_its_part_or_class_counts_nothing(answer: list[list[int]], label: int) -> None:
     query = Query("q", "privatize", Liar(np.array(answer)), num_groups=2)
@@ -259,6 +262,19 @@ def test_places_of_another_shape_or_kind_are_refused(answer: Any) -> None:
     query = Query("q", "privatize", Liar(answer), num_groups=2)
     with pytest.raises(ReleaseError, match="one int64 place a part"):
         lattice_sum(query, [Records(np.zeros((1, 1)), np.array([0]))])
+
+
+def test_counts_that_no_table_has_are_refused_and_a_person_s_steps_are_rounded_down() -> None:
+    """Nine rows of people of three, and eighteen of people of six; each has its share of the steps."""
+    query = Query("q", "privatize", Constant(), contributions=EachPerson())
+    numbers = np.array([[0], [5], [0], [9], [0], [0], [18]])
+    table = SimpleNamespace(max_rows=6, is_per_person=True, counts=lambda *_: ([numbers], 32))
+    (step,) = (part.steps(query.lattice_bits) for part in query.bounded_parts)
+    assert counted_sum(query, table)[0].item() == 5 * step + 9 * (step // 3) + 18 * (step // 6)
+    for wrong, records in ((numbers, 31), (numbers - 1, 32), (numbers + 1, 99)):
+        table.counts = lambda *_, answer=([wrong], records): answer
+        with pytest.raises(ReleaseError, match=r"more records than there are|a person without rows"):
+            counted_sum(query, table)
 
 
 @pytest.mark.long
@@ -467,10 +483,12 @@ def test_the_map_always_sees_a_block_of_the_same_size() -> None:
     class Spy(Answering):
         def __call__(self, x: Tensor) -> Tensor:
             seen.append(len(x))
+            assert x.min() >= 0 and x.max() <= 1  # of the unit cube, whatever comes
             return super().__call__(x)
 
     for width, expected in ((3, BLOCK), (80_000, 16)):
         seen.clear()
         query = Query("q", "privatize", Spy(torch.zeros(1, width)), num_groups=2)
-        lattice_sum(query, chunks(mixed_table(70, seed=5), 33))
+        records = mixed_table(70, seed=5)
+        lattice_sum(query, chunks(replace(records, x=3 * records.x - 1), 33))
         assert set(seen) == {expected}
