@@ -259,11 +259,14 @@ class ProductMixture(Generator):
 
         The cells of one column may be the pieces that its bins consist of.
         """
-        parts, weights = self.exact()
-        indices = {column.cells.start: index for index, column in enumerate(self.columns)}
-        refined = [self.columns[indices[cells.start]].refine(parts[indices[cells.start]], cells) for cells in columns]
+        parts = np.split(self.logits, np.cumsum(self.sizes)[:-1], axis=1)
+        known = {column.cells.start: (column, part) for column, part in zip(self.columns, parts, strict=True)}
+        asked = [(cells, *known[cells.start]) for cells in columns]
+        refined = [column.refine(_softmax(part), cells) for cells, column, part in asked]
         joint = reduce(_outer, refined, np.ones((self.num_components, 1)))
-        table: NDArray[np.float64] = (weights @ joint).reshape(self.num_classes, *(cells.size for cells in columns))
+        table: NDArray[np.float64] = (_softmax(self.weights) @ joint).reshape(
+            self.num_classes, *(cells.size for cells in columns)
+        )
         return table
 
     def pairs(self, indices: Iterable[tuple[int, int]], records: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
