@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo install quick test test-slow test-all ci fuzz lint style types quick-tests most-tests all-tests without docs clean
 # Folders whose tests all start programs: a quick run need not import what they import.
-STARTING = evidence/tests tests/flows tests/pipeline
+STARTING = evidence/tests tests/flows tests/orchestration tests/pipeline
 PYTEST = $(BIN)/python -m pytest --dist loadgroup --no-loadscope-reorder
 
 # Of 22,000 modules a quarter is imported: Python compiles these by itself, and pip need not compile all.
@@ -91,7 +91,7 @@ fuzz: $(VENV)/.installed
 	LIKENESS_FUZZ=$${LIKENESS_FUZZ:-20} $(BIN)/python -m pytest --numprocesses 2 tests/data/test_fuzz.py
 
 # A copy of the tree without a wing, and without all of them, passes the contract tests and a run.
-WINGS = papers images histories postgres spark
+WINGS = papers images histories postgres spark orchestration
 without: $(VENV)/.installed
 	$(BIN)/python scripts/without.py $(or $(WING),$(WINGS) all)
 

@@ -24,9 +24,9 @@ settings.register_profile("search", deadline=None, suppress_health_check=SLOW)
 settings.load_profile("search" if "LIKENESS_FUZZ" in os.environ else "repeat")
 
 # Whoever uses one of these fixtures works with programs that the fixture starts; these folders run whole pipelines.
-pytest_plugins = ["projects"]  # the fixtures of whole projects
+pytest_plugins = ["projects", "toy_stages"]  # fixtures
 STARTING = {"toy", "short", "outside", "prefect_server", "cluster", "socket", "finished", "alone", "another"}
-WHOLE = ("evidence/tests", "tests/flows", "tests/pipeline")
+WHOLE = ("evidence/tests", "tests/flows", "tests/orchestration", "tests/pipeline")
 CHEAP = {"git", "uname"}
 LONGEST = ("slow", "process", "long", "")  # markers
 MOST_STEPS = 100  # of an optimizer, in a test that is about one step or two
@@ -62,7 +62,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         folder = item.path.parent.relative_to(item.config.rootpath).as_posix()
         if folder in WHOLE or STARTING & fixtures:
             item.add_marker("process")
-        group = folder if folder == "tests/flows" else item.nodeid.partition("::")[0]
+        group = folder if folder == "tests/orchestration" else item.nodeid.partition("::")[0]
         group = "finished" if "finished" in fixtures else group
         item.add_marker(pytest.mark.xdist_group(group))
         item.stash[GROUP] = group

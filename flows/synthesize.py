@@ -1,8 +1,8 @@
-"""One pipeline run as a Prefect flow: ``python -m flows.synthesize``. `likeness.flows.synthesize` says how."""
+"""One pipeline run as a Prefect flow: ``python -m flows.synthesize``. `likeness_orchestration.synthesize` says how."""
 
 import sys
 
-from likeness.flows.synthesize import main, synthesize
+from likeness_orchestration.synthesize import main, synthesize
 
 __all__ = ["main", "synthesize"]  # a worker loads the flow from this file
 

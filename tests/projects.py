@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from small_project import ROOT, Clone, copy_project
 
+from likeness.core.paths import ProjectPaths
+from likeness.pipeline.tracking import TRACKING
+
 
 @pytest.fixture(scope="session")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path], dict[str, str]]:
@@ -42,7 +45,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory, environment: Callable[[Pa
     copy_project(root)
     project = Clone(root, environment(root))
     project.run("likeness", "ledger", "init")
-    project.stages("track")
+    project.stages("track" if "track" in TRACKING else "report")
+    (root / ProjectPaths.tracking).touch()  # DVC commits it without the wing, too
     project.start("dvc", "commit", "--force")
     return project
 

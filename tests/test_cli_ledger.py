@@ -24,6 +24,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError
 from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
+from likeness.core.wings import Wings
 from likeness.data.encoding.layout import encoding_digest
 from likeness.features.column_marginals import Constant
 from likeness.ledger.budget import Cost
@@ -117,14 +118,18 @@ def test_witnesses_on_the_command_line(
 
 
 def test_tracking_runs_are_witnesses(released: Path, monkeypatch: pytest.MonkeyPatch, heard: Command) -> None:
-    """How they are read from a real store is tested in test_tracking."""
+    """How they are read from a real store is tested in tests/orchestration."""
     monkeypatch.setattr("likeness.pipeline.project.Project.load", lambda: None)
     head = Ledger.open(locate()).head()
     for seq, code in ((head.count, 0), (1000, 2)):
         seen = [Witness("tracking run 0123", head.ledger_id, seq, head.head)]
-        monkeypatch.setattr("likeness.tracking.run.run_witnesses", lambda params, seen=seen: seen)
+        offers = Wings("likeness.tracking", {"run_witnesses": lambda project, seen=seen: seen})
+        monkeypatch.setattr("likeness.cli.ledger.TRACKING", offers)
         found, text = heard("ledger", "verify", "--mlflow")
         assert (found, "tracking run 0123 names record 1000" in text) == (code, code == 2)
+    monkeypatch.setitem(vars(offers), "_names", [])  # as if the wing were not there
+    text = heard("ledger", "verify", "--mlflow")[1]
+    assert "--mlflow needs the part of Likeness that asks MLflow. " in text and "is not installed here. Run:" in text
 
 
 def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, heard: Command) -> None:

@@ -26,7 +26,7 @@ sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 """
 
 # Modules that may import a package of an extra when they are imported: nobody in the core imports these ones then.
-NETWORKS = ("features.", "generators.", "methods.", "flows.", "stages.track", "tracking.")
+NETWORKS = ("features.", "generators.", "methods.")
 
 IMPORT_ALL = f"""
 import importlib, pkgutil, likeness
@@ -66,7 +66,9 @@ except MissingPackageError as error:
     assert "estimator logistic_regression needs sklearn" in str(error) and "likeness-dp[evaluate]" in str(error)
 else:
     raise SystemExit("the evaluation may start")
-for name, words in (("evaluate", "likeness-dp[evaluate]"), ("track", "likeness-dp[pipeline]")):
+from likeness.pipeline.tracking import TRACKING
+tracks = "likeness-dp[pipeline]" if "track" in TRACKING else "is not installed here. Run: pip install"
+for name, words in (("evaluate", "likeness-dp[evaluate]"), ("track", tracks)):
     try:
         stage(name)
     except ImportError as error:

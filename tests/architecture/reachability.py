@@ -16,6 +16,7 @@ from likeness.methods import METHODS
 from likeness.pipeline.counts import COUNTS
 from likeness.pipeline.datasets import MODELS as DATASETS
 from likeness.pipeline.datasets.model import DataModel
+from likeness.pipeline.tracking import TRACKING
 
 ROOT = Path(__file__).parents[2]
 Name = tuple[str, str]
@@ -42,6 +43,7 @@ OFFERED = {
     "likeness.methods": METHODS,
     "likeness.pipeline.counts": COUNTS,
     "likeness.pipeline.datasets": DATASETS,
+    "likeness.pipeline.tracking": TRACKING,
 }
 """What a module with a registry of wings may load."""
 
@@ -195,6 +197,8 @@ def _reached(stage: str, trains: bool) -> tuple[set[str], set[Name]]:
         if name is None or (module, name) in names or (module, name) in ONLY_REFUSES:
             continue
         names.add((module, name))
+        if name == "TRACKING":  # whoever asks for a function by its name may get it
+            waiting += [(track.__module__, track.__name__) for track in TRACKING.values()]
         if name in source(module).imports:
             waiting.append(source(module).imports[name])
         elif name in source(module).nodes:

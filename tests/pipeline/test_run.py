@@ -13,7 +13,7 @@ from small_project import Clone
 
 from likeness.cli import app as cli
 
-FEW = ("settings", "ingest", "account")  # each takes a process of DVC's: tests/flows shows that all are started
+FEW = ("settings", "ingest", "account")  # each takes a process of DVC's: tests/orchestration shows that all are started
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from likeness.ledger.witness import Witness, check_witnesses, git_witnesses, tra
 from likeness.methods import method_named
 from likeness.pipeline.project import Project
 from likeness.pipeline.provenance import provenance
+from likeness.pipeline.tracking import TRACKING
 from likeness.preflight.cost import RUNS_A_YEAR, afford, remainder, schedule, with_target
 from likeness.release.released import check_against, load_released
 from likeness.release.store import restore, stored_bytes
@@ -122,8 +123,7 @@ def ledger_verify(
     # A released file names the entry that paid for it.
     witnesses += [Witness(str(path), of.ledger_id, of.ledger_seq, key=of.key) for path, of in receipts.items()]
     if mlflow:
-        from likeness.tracking.run import run_witnesses  # MLflow is an extra
-
+        run_witnesses = TRACKING.need("run_witnesses", "--mlflow needs the part of Likeness that asks MLflow.")
         witnesses += run_witnesses(Project.load())
     right = check_witnesses(ledger.records(), witnesses, other or [])
     for path, receipt in receipts.items():

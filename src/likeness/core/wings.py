@@ -3,6 +3,7 @@
 A wing may be deleted. What it offers is then refused by name, and all else works.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution
@@ -77,6 +78,20 @@ class Wings(Mapping[str, T]):
             self._core[name] = self._entry_points[name].load()
         return self._core[name]
 
+    def need(self, name: str, subject: str) -> T:
+        """Give what a name offers.
+
+        Args:
+            name: that the core asks for.
+            subject: of the message, as a whole sentence.
+
+        Raises:
+            MissingPackageError: its wing is not installed.
+        """
+        if name not in self:
+            raise MissingPackageError(f"{subject} {self.remedy}")
+        return self[name]
+
     @property
     def are_declared(self) -> bool:
         """Tell whether the metadata names wings at all: that of an earlier install, or of none, does not."""
@@ -107,5 +122,14 @@ class Wings(Mapping[str, T]):
     @property
     def remedy(self) -> str:
         """The sentences that say which parts of Likeness are not installed, and how to have them."""
-        packages = ", ".join(self.absent) or "It"
-        return f"{packages} is not installed here. Run: pip install --force-reinstall --no-deps {DISTRIBUTION}"
+        return _remedy(", ".join(self.absent) or "It")
+
+
+def need_wing_to_start(package: str, user: str) -> None:
+    """Refuse a script of ``user`` that needs a wing which is not installed: its end is the message, not an error."""
+    if _folder(package) is None:
+        sys.exit(f"{user} needs a part of Likeness. {_remedy(package)}")
+
+
+def _remedy(packages: str) -> str:
+    return f"{packages} is not installed here. Run: pip install --force-reinstall --no-deps {DISTRIBUTION}"

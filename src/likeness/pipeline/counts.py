@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from likeness.core.errors import MissingPackageError
 from likeness.core.wings import Wings
 
 if TYPE_CHECKING:
@@ -115,8 +114,5 @@ def backend_of(sources: "Sources", model: "DataModel") -> CountBackend:
         MissingPackageError: its wing, or a package that it needs, is not installed.
     """
     scheme = sources.ingest.source.partition(":")[0].partition("+")[0]
-    if scheme not in COUNTS:
-        raise MissingPackageError(
-            f"ingest.rows: stay needs the part of Likeness that counts in {scheme}. {COUNTS.remedy}"
-        )
-    return COUNTS[scheme](sources, model)
+    subject = f"ingest.rows: stay needs the part of Likeness that counts in {scheme}."
+    return COUNTS.need(scheme, subject)(sources, model)

@@ -231,7 +231,7 @@ STAGES = [
         "tracking.experiment tracking.internal_metrics",
         reads=(Paths.categories, *_REPORTS, Paths.compared, Paths.generator, Paths.loss),
         writes=(Paths.tracking,),
-        folders="data features privacy ledger release methods report tracking",
+        folders="data features privacy ledger release methods report",
         shared=False,
     ),
 ]
@@ -250,7 +250,8 @@ def dvc_yaml() -> str:
 def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[str, str]:
     """Give each stage a text that changes when a file of the package that it loads changes.
 
-    Stages with methods also load the wings that offer methods, and every stage those that offer anything else.
+    Stages with methods also load the wings that offer methods, ``track`` those that offer tracking, and every stage
+    those that offer anything else.
     ``plugin`` holds files and folders of the method, where it is none of Likeness.
     """
     names = {name for folders in FOLDERS.values() for name in f"{_ALL} {folders}".split()}
@@ -259,6 +260,7 @@ def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[
         "plugin": list(plugin),
         "methods of wings": wing_folders(["likeness.methods"]),
         "wings": wing_folders(["likeness.counts", "likeness.datasets", "likeness.sources"]),
+        "tracking": wing_folders(["likeness.tracking"]),
     }
     others = {
         name: " ".join(_digest(path.parent, sorted([path, *path.rglob("*")])) for path in paths)
@@ -268,7 +270,9 @@ def code_digests(package: Path = _PACKAGE, plugin: Iterable[Path] = ()) -> dict[
     for stage, packages in FOLDERS.items():
         digests = {name: folders[name] for name in f"{_ALL} {packages}".split()}
         digests["stage"] = _digest(package, [package / "stages" / f"{stage}.py"])
-        digests |= {name: digest for name, digest in others.items() if name == "wings" or "methods" in packages.split()}
+        offers = {"wings", *(("plugin", "methods of wings") if "methods" in packages.split() else ())}
+        offers |= {"tracking"} if stage == "track" else set()
+        digests |= {name: digest for name, digest in others.items() if name in offers}
         texts[stage] = "".join(f"{name} {digest}\n" for name, digest in digests.items())
     return texts
 

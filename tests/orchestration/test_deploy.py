@@ -1,4 +1,4 @@
-"""Scheduling against a real server, which must create runs from a cron; and one run at a time for the same people."""
+"""Scheduling against a real server, which must create runs from a cron."""
 
 import asyncio
 import os
@@ -18,10 +18,8 @@ import pytest
 import yaml
 
 from likeness.config.params import Schedule
-from likeness.core.errors import LikenessError
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
 SPEAKING = """
@@ -32,6 +30,7 @@ with progress("count", 10) as step:
 print("chatter 7f3e9")
 open("a.txt", "w").write("a")
 """
+ALONE: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
 DEAD = "http://127.0.0.1:9/api"
 
 
@@ -39,7 +38,7 @@ def refusal(url: str, capsys: pytest.CaptureFixture[str]) -> str:
     """What the command says where Prefect has this address, or none."""
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    from likeness.flows.deploy import main
+    from likeness_orchestration.deploy import main
 
     with temporary_settings({PREFECT_API_URL: url} if url else {}, restore_defaults={PREFECT_API_URL}):
         assert main([]) == 2
@@ -47,12 +46,12 @@ def refusal(url: str, capsys: pytest.CaptureFixture[str]) -> str:
 
 
 def test_without_a_server_it_says_what_to_do(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for url, reason in (
+    for url, why in (
         ("", "PREFECT_API_URL names no Prefect server"),
         (DEAD, f"no Prefect server answers at {DEAD}"),
     ):
         message = refusal(url, capsys)
-        assert reason in message
+        assert why in message
         assert "prefect server start --no-ui" in message and f"0 3 * * 1  cd {toy} && {sys.executable}" in message
 
 
@@ -75,9 +74,7 @@ def server(outside: dict[str, str]) -> Iterator[str]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "prefect", "server", "start", "--no-ui", "--port", str(port)]
     environment = outside | {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "1"}
-    process = subprocess.Popen(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
-    )
+    process = subprocess.Popen(command, env=environment, **ALONE)
     url = f"http://127.0.0.1:{port}/api"
     try:
         deadline = time.monotonic() + 300
@@ -118,14 +115,8 @@ def test_a_worker_runs_the_deployed_flow_and_the_server_schedules_it(
     command = [sys.executable, "-m", "flows.deploy", "--pool", "a-pool", "--name", "a-name"]
     done = subprocess.run(command, cwd=toy, env=environment, capture_output=True, text=True)
     assert done.returncode == 0 and "prefect worker start --pool a-pool" in done.stderr, done.stderr
-    worker = subprocess.Popen(
-        [sys.executable, "-m", "prefect", "worker", "start", "--pool", "a-pool"],
-        cwd=toy,
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    command = [sys.executable, "-m", "prefect", "worker", "start", "--pool", "a-pool"]
+    worker = subprocess.Popen(command, cwd=toy, env=environment, **ALONE)
     try:
         with temporary_settings({PREFECT_API_URL: server}), get_client(sync_client=True) as client:
             scheduled = wait_for(lambda: [run for run in client.read_flow_runs() if run.auto_scheduled])
@@ -166,7 +157,7 @@ def test_hours_are_those_of_the_time_zone_in_winter_and_in_summer(day: datetime,
     from prefect.client.schemas.actions import DeploymentScheduleCreate
     from prefect.server.schemas.schedules import CronSchedule
 
-    from likeness.flows.deploy import cron
+    from likeness_orchestration.deploy import cron
 
     sent = DeploymentScheduleCreate.from_schedule(cron(Schedule("0 3 * * *", "Europe/Berlin"))).schedule
     start = day.replace(tzinfo=UTC)
@@ -175,8 +166,8 @@ def test_hours_are_those_of_the_time_zone_in_winter_and_in_summer(day: datetime,
 
 
 def test_the_flow_is_deployed_with_the_schedule_of_params(toy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from likeness.flows import deploy
-    from likeness.flows.synthesize import synthesize
+    from likeness_orchestration import deploy
+    from likeness_orchestration.synthesize import synthesize
 
     sent: dict[str, Any] = {}
     for name in ("check_server", "ensure_pool"):
@@ -188,33 +179,3 @@ def test_the_flow_is_deployed_with_the_schedule_of_params(toy: Path, monkeypatch
     assert deploy.main([]) == 0
     assert (sent["schedule"].cron, sent["schedule"].timezone) == ("0 3 * * 1", "Europe/Berlin")
     assert sent["parameters"] == {"root": str(toy), "check_budget": True}
-
-
-HOLD = """
-import time
-from likeness.pipeline.project import Project
-with Project.load().ledger_session.exclusive_run(5):
-    print("in", flush=True)
-    time.sleep(600)
-"""
-
-
-def test_another_process_waits_until_the_first_is_gone_however_it_went(toy: Path) -> None:
-    Ledger.create(locate())
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
-    holder = subprocess.Popen([sys.executable, "-c", HOLD], cwd=toy, env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        assert holder.stdout is not None and holder.stdout.readline() == "in\n"
-        busy = r"another run of 'uci-adult-1994' was still at work after 0\.6 s.*end its process"
-        with pytest.raises(LikenessError, match=busy), Project.load(toy).ledger_session.exclusive_run(0.6):
-            raise AssertionError("two at work")
-        settings = (toy / "params.yaml").read_text()
-        (toy / "params.yaml").write_text(settings.replace("population: uci-adult-1994", "population: others"))
-        with Project.load(toy).ledger_session.exclusive_run(0):  # other people's runs do not wait
-            pass
-        (toy / "params.yaml").write_text(settings)
-    finally:
-        holder.kill()
-        holder.wait()
-    with Project.load(toy).ledger_session.exclusive_run(60):
-        pass

@@ -1,6 +1,8 @@
-"""Runs in MLflow. Its variables are set here, because MLflow reads them when it is imported. A set value wins."""
+"""Prefect starts runs, and MLflow mirrors them. Both read variables when they are imported. A set value wins."""
 
 import os
+
+import likeness.flows  # noqa: F401  (it keeps both from phoning home)
 
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "3")  # the default waits for minutes

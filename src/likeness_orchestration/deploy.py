@@ -117,7 +117,3 @@ def main(arguments: list[str] | None = None) -> int:
     print(f"synthesize/{options.name} is registered. A worker takes its runs:", file=sys.stderr)
     print(f"  prefect worker start --pool {options.pool}", file=sys.stderr)
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

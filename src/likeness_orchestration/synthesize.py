@@ -240,7 +240,3 @@ def stop_cleanly() -> None:
     for name in ("prefect.flow_runs", "prefect.task_runs"):  # to the server only: main and stages print for themselves
         logging.getLogger(name).setLevel(logging.INFO)
         logging.getLogger(name).propagate = False
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,7 @@ from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import Witness
 from likeness.pipeline.project import Project
 
-ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.process
+ROOT = Path(__file__).parents[2]
 MARKER = 0.123456789
 PRIVACY: dict[str, Any] = {
     "private": True,
@@ -74,11 +74,13 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, generator: Path) ->
     return root
 
 
-def track(project: Project) -> dict[str, Any]:
+def wing() -> Any:
     """MLflow takes seconds to import: a worker that has none of these tests need not."""
-    from likeness.tracking import run
+    return import_module("likeness_orchestration.tracking")
 
-    return run.track(project)
+
+def track(project: Project) -> dict[str, Any]:
+    return wing().track(project)
 
 
 def everything_stored(folder: Path) -> bytes:
@@ -89,8 +91,6 @@ def everything_stored(folder: Path) -> bytes:
 
 
 def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Path, capfd: CaptureFixture[str]) -> None:
-    from likeness.tracking.run import run_witnesses
-
     run = fetch(track(Project.load()))
     assert run.info.status == "FINISHED"
     assert run.info.run_name == "uci-adult-1994 marginals ε=1"
@@ -106,7 +106,7 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
     head = Ledger.open(locate()).head()
     assert run.data.tags["ledger.head"] == head.head
     witness = Witness(f"tracking run {run.info.run_id}", head.ledger_id, head.count, head.head)
-    assert run_witnesses(Project.load()) == [witness]
+    assert wing().run_witnesses(Project.load()) == [witness]
     stored = everything_stored(tmp_path / "store")
     assert b"# statement" in stored and b"<html>" in stored  # the search looks into artifacts too
     assert b"0.12345678" not in stored
@@ -127,7 +127,6 @@ def test_scores_on_real_rows_only_when_asked(project: Path) -> None:
 
 def test_endings(project: Path) -> None:
     """Marker newer: ran; other outputs without a run: restored; else up to date."""
-    from likeness.tracking.run import stage_endings
 
     def lock(**digests: str) -> None:
         stages = {name: {"outs": [{"path": f"{name}.out", "md5": md5}]} for name, md5 in digests.items()}
@@ -139,12 +138,12 @@ def test_endings(project: Path) -> None:
     lock(ingest="1", train="1", sample="1")
     for name in ("ingest", "train", "sample"):
         marker(name, 10.0)
-    assert set(stage_endings(ProjectPaths()).values()) == {"ran"}
+    assert set(wing().stage_endings(ProjectPaths()).values()) == {"ran"}
     track(Project.load())
-    assert set(stage_endings(ProjectPaths()).values()) == {"up to date"}
+    assert set(wing().stage_endings(ProjectPaths()).values()) == {"up to date"}
     marker("ingest", 20.0)
     lock(ingest="2", train="2", sample="1")
-    assert stage_endings(ProjectPaths()) == {"ingest": "ran", "train": "restored", "sample": "up to date"}
+    assert wing().stage_endings(ProjectPaths()) == {"ingest": "ran", "train": "restored", "sample": "up to date"}
 
 
 def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
@@ -166,11 +165,9 @@ def test_seconds_of_private_stages_are_left_out(project: Path) -> None:
 
 def test_a_run_and_its_metrics_tell_days(project: Path) -> None:
     """The schedule tells when a run began: with its end to the second, private stages have seconds again."""
-    from mlflow.tracking import MlflowClient
-
     logged = track(Project.load())
     run = fetch(logged)
-    client = MlflowClient(tracking_uri=logged["uri"])
+    client = wing().MlflowClient(tracking_uri=logged["uri"])
     times = [run.info.start_time, run.info.end_time]
     times += [
         metric.timestamp for name in run.data.metrics for metric in client.get_metric_history(run.info.run_id, name)
@@ -193,14 +190,10 @@ def test_without_noise_only_settings_and_the_statement_leave(project: Path, tmp_
 
 
 def test_a_run_that_cannot_be_logged_is_marked_failed(project: Path) -> None:
-    from mlflow.tracking import MlflowClient
-
-    from likeness.tracking.run import tracking_store
-
     (project / "data/models/loss.csv").unlink()
     with pytest.raises(ArtifactError):
         track(Project.load())
-    client = MlflowClient(tracking_uri=tracking_store(Project.load())[0])
+    client = wing().MlflowClient(tracking_uri=wing().tracking_store(Project.load())[0])
     experiment = client.get_experiment_by_name("likeness")
     assert [run.info.status for run in client.search_runs([experiment.experiment_id])] == ["FAILED"]
     assert not (project / ".likeness/tracked.json").exists()
@@ -209,15 +202,17 @@ def test_a_run_that_cannot_be_logged_is_marked_failed(project: Path) -> None:
 def test_a_relative_database_stays_put_and_a_deleted_experiment_comes_back(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from mlflow.tracking import MlflowClient
-
     monkeypatch.setenv("LIKENESS_MLFLOW_URI", "sqlite:///store/mlflow.db")
     logged = track(Project.load())
     assert logged["uri"] == f"sqlite:///{project}/store/mlflow.db"
     run = fetch(logged)
     assert run.info.artifact_uri.startswith((project / "store/artifacts/likeness").as_uri())
-    MlflowClient(tracking_uri=logged["uri"]).delete_experiment(run.info.experiment_id)
+    wing().MlflowClient(tracking_uri=logged["uri"]).delete_experiment(run.info.experiment_id)
     assert fetch(track(Project.load())).info.experiment_id == run.info.experiment_id
+    monkeypatch.delenv("LIKENESS_MLFLOW_URI")
+    settings = (project / "params.yaml").read_text()
+    (project / "params.yaml").write_text(settings.replace("uri: null", "uri: sqlite:///runs.db"))
+    assert wing().tracking_store(Project.load()) == (f"sqlite:///{project}/runs.db", project)
 
 
 @pytest.mark.parametrize("uri", ["http://me:hush@127.0.0.1:9", "file:///nowhere"])
@@ -234,20 +229,15 @@ def test_a_store_that_cannot_be_used_is_named_without_its_password(
 @pytest.mark.slow
 def test_processes_that_start_a_database_together_all_log(project: Path) -> None:
     """Without a lock all but one fail in the database's migrations."""
-    code = (
-        "from likeness.pipeline.project import Project; from likeness.tracking.run import track; track(Project.load())"
-    )
+    log = "from likeness_orchestration.tracking import track; track(Project.load())"
+    code = f"from likeness.pipeline.project import Project; {log}"
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    processes = [
-        subprocess.Popen([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    command = [sys.executable, "-c", code]
+    processes = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     for process in processes:
         assert process.wait(timeout=300) == 0, process.communicate()[1]
 
 
 def fetch(logged: dict[str, Any]) -> Any:
     """The run that was logged."""
-    from mlflow.tracking import MlflowClient
-
-    return MlflowClient(tracking_uri=logged["uri"]).get_run(logged["run_id"])
+    return wing().MlflowClient(tracking_uri=logged["uri"]).get_run(logged["run_id"])

@@ -1,19 +1,18 @@
-"""A toy DVC project, and one Prefect test server for the session."""
+"""A toy DVC project of two stages, and the processes that its stages start."""
 
+import contextlib
 import os
 import shutil
-import sqlite3
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing
+import time
 from pathlib import Path
+from typing import Any
 
+import psutil
 import pytest
 from dvc.repo import Repo
 
-import likeness.flows  # noqa: F401  (quiet, before Prefect)
-
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 LAST = """
   last:
     cmd: cp a.txt b.txt && python mark.py last
@@ -33,6 +32,7 @@ marker = pathlib.Path(".likeness/stages", sys.argv[1] + ".json")
 marker.parent.mkdir(parents=True, exist_ok=True)
 marker.write_text(str(time.time_ns()))
 """
+SLEEPER = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)\n"
 REFUSING = """
 from likeness.core.errors import LikenessError
 from likeness.pipeline.run_stage import run_stage
@@ -75,34 +75,23 @@ def short(toy: Path) -> Path:
     return toy
 
 
-@pytest.fixture(scope="session")
-def outside(tmp_path_factory: pytest.TempPathFactory, prefect_server: Path) -> dict[str, str]:
-    """Environment of a process of its own, with one Prefect home for the session: a fresh database costs seconds."""
-    home = tmp_path_factory.mktemp("prefect")
-    with closing(sqlite3.connect(prefect_server)) as made, closing(sqlite3.connect(home / "prefect.db")) as copy:
-        made.backup(copy)
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("PREFECT_")}
-    return ours | {
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-        "PREFECT_HOME": str(home),
-        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
-        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "300",
-    }
+def at_work(toy: Path, process: "subprocess.Popen[Any]") -> tuple[int, list[int]]:
+    """The first stage, as soon as it runs, and all that a process has started."""
+    deadline = time.monotonic() + 300
+    while not (toy / "pid").exists() or not (toy / "pid").read_text():
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    return int((toy / "pid").read_text()), [one.pid for one in psutil.Process(process.pid).children(recursive=True)]
 
 
-@pytest.fixture(scope="session")
-def prefect_server() -> Iterator[Path]:
-    """An ephemeral Prefect API, and its temporary database; its start takes up to ten seconds, once."""
-    from prefect.settings import (
-        PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
-        PREFECT_SERVER_DATABASE_CONNECTION_URL,
-        temporary_settings,
-    )
-    from prefect.testing.utilities import prefect_test_harness
-
-    os.environ["PREFECT_LOGGING_LEVEL"] = "ERROR"
-    with (
-        prefect_test_harness(server_startup_timeout=300),
-        temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}),
-    ):
-        yield Path(str(PREFECT_SERVER_DATABASE_CONNECTION_URL.value()).partition("///")[2])
+def gone(pid: int) -> bool:
+    for _ in range(600):
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        with contextlib.suppress(psutil.NoSuchProcess):
+            if psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
+                return True
+        time.sleep(0.1)
+    return False
