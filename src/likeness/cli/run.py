@@ -15,7 +15,6 @@ from likeness.core.errors import LikenessError
 from likeness.core.extras import need
 from likeness.core.messages import LOG
 from likeness.core.paths import ProjectPaths
-from likeness.data.private_tables import read_manifest
 from likeness.flows.reproduce import ended_by_signals, last_seconds, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.records import moment
@@ -67,6 +66,8 @@ def run(
         code = 128 + signal.SIGINT if isinstance(stop, KeyboardInterrupt) else int(stop.code or 0)
         raise typer.Exit(code) from None
     if project.params.privacy.series != NONE and "ingest" not in out:
+        from likeness.data.private_tables import read_manifest  # it loads pandas
+
         project.ledger_session.check_night(read_manifest(paths.table).get("day"), began)
     if "account" in out:
         return
