@@ -54,7 +54,7 @@ from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.synthesizer import Synthesizer
 from likeness.testing import Trial
 from likeness.testing.methods import IMAGES, ROWS, TABLE, toy_context
-from likeness.verify.ledger import _without_prefix, maps_of
+from likeness.verify.ledger import _bare_name, maps_of
 
 
 def small(name: str) -> Method:
@@ -467,7 +467,7 @@ def test_everything_in_the_table_is_asked_by_the_code() -> None:
 def test_the_verifier_knows_every_query_and_no_other() -> None:
     for one in everything():
         method = METHODS.get(one.method, METHODS["marginals"])
-        right = one.stage == "categories" or method.allows(_without_prefix(one.query), one.stage, one.top)
+        right = one.stage == "categories" or method.allows(_bare_name(one.query), one.stage, one.top)
         assert right, f"the verifier knows no query {one.query} of {one.top}"
         if one.method in METHODS:
             assert one.maps & MAPS.keys() <= maps_of(method)

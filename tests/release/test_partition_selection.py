@@ -147,7 +147,7 @@ def test_a_rare_key_is_released_as_rarely_as_delta_says_and_a_frequent_one_alway
 
     A threshold that is half of σ too low would be noticed with near certainty.
     """
-    own = plan(epsilon=20.0, delta=0.5, share=0.1)
+    own = plan(epsilon=20.0, delta=0.1, share=0.5)
     rare = [f"rare{place}" for place in range(2_000)]
     released = asked(own, [Partitions([*rare, *texts(nurse=5_000, clerk=3_000)])], 999, started(own, 20.0))
     assert {"nurse", "clerk"} <= set(released.keys) and len(released.keys) < 999

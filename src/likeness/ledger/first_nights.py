@@ -72,12 +72,12 @@ def cohort_members(chain: Chain, population: str, attempt: str, names: Iterable[
             series = Series.from_records(records, population, attempt)
             day, last = series.day_of_night(records), 0 if series.night is None else series.night.cohort.last
             if not _is_sealed(chain, series, first):
-                raise LedgerError(_lost(chain.home, population, series))
+                raise LedgerError(_loss_message(chain.home, population, series))
             # 128 bits of each name's keyed hash: nobody without the key can try names.
             texts = {person: f"first night\n{population}\n{person}".encode() for person in names}
             hashes = {person: hmac.digest(chain.key, text, "sha256").hex()[:32] for person, text in texts.items()}
-            known = [person for person, night in first.items() if night <= last]
-            if 2 * len({*known} & {*hashes.values()}) < len(known) and series.fewer != day:
+            earlier = [person for person, night in first.items() if night <= last]
+            if 2 * len({*earlier} & {*hashes.values()}) < len(earlier) and series.fewer != day:
                 raise DataError(
                     "ingest.source has fewer than half of the people whom earlier nights of the series had. Nothing "
                     "was spent. Give the whole source. If it is whole, a person says so for this day: likeness ledger "
@@ -124,7 +124,7 @@ def check_series(chain: Chain) -> None:
     with database_errors(chain.home), chain.engine.connect() as connection:
         if broken := _broken_series(chain, connection):
             population, _, series, _ = broken[0]
-            raise LedgerError(_lost(chain.home, population, series))
+            raise LedgerError(_loss_message(chain.home, population, series))
 
 
 def _broken_series(chain: Chain, connection: Connection) -> list[tuple[str, str, Series, dict[str, int]]]:
@@ -140,7 +140,7 @@ def _broken_series(chain: Chain, connection: Connection) -> list[tuple[str, str,
     return broken
 
 
-def _lost(home: Home, population: str, series: Series) -> str:
+def _loss_message(home: Home, population: str, series: Series) -> str:
     last = 0 if series.night is None else series.night.cohort.last
     return (
         f"the ledger at {home.location} does not hold the first nights of people of '{population}' that night {last} "

@@ -82,14 +82,14 @@ class Stage:
         script, watched = f"stages/{self.name}.py", self.settings.split()
         code = [f"{Paths.code.as_posix()}/{self.name}", script] if watched else [script]
         options = {**({} if self.shared else {"cache": False}), **({"persist": True} if self.keeps else {})}
-        outs = [{path: {**options}} if options else path for path in map(_followed, self.writes)]
+        outs = [{path: {**options}} if options else path for path in map(_path_for_dvc, self.writes)]
         plots = [{path.as_posix(): dict(options)} if options else path.as_posix() for path, options in self.plots]
         entries = {
             "desc": self.description,
             "cmd": f"python -m stages.{self.name}",
             "always_changed": self.always,
             "params": [{Paths.settings.as_posix(): watched}] if watched else [],
-            "deps": [*code, *map(_followed, self.reads), *([_SCHEMA] if watched else [])],
+            "deps": [*code, *map(_path_for_dvc, self.reads), *([_SCHEMA] if watched else [])],
             "outs": outs,
             "metrics": [path.as_posix() for path in self.metrics],
             "plots": plots,
@@ -97,8 +97,8 @@ class Stage:
         return {key: value for key, value in entries.items() if value}
 
 
-def _followed(path: Path) -> str:
-    """What DVC follows: in the place of private rows a file of random bytes, because dvc.lock is public."""
+def _path_for_dvc(path: Path) -> str:
+    """The path that DVC follows: a file of random bytes stands for private rows, because dvc.lock is public."""
     return {_TYPED: Paths.typed_done, _ENCODED: Paths.encoded_done}.get(path, path).as_posix()
 
 

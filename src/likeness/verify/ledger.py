@@ -29,9 +29,9 @@ from likeness.ledger.records import (
     days_between,
     digest_of,
 )
-from likeness.ledger.series import Series
+from likeness.ledger.series import LAST_STAGE, Series
 from likeness.methods import METHODS, Method, method_named
-from likeness.methods.base import CLASS_COUNTS, EMBEDDING
+from likeness.methods.base import CLASS_COUNTS
 from likeness.methods.maps import SHARED, known_maps
 from likeness.methods.plugins import DISTRIBUTION
 from likeness.methods.row_set import rows_of
@@ -332,10 +332,10 @@ class _Spending:
         require(signs == {is_selection}, f"{name} is a selection of categories in part only")
         named = is_selection
         if method is not None and not is_selection:
-            asked, where = _without_prefix(body["query"]), (body["stage"], str(body["feature"].get("map")))
-            named, foreign = method.allows(asked, *where), (set(maps) & known_maps().keys()) - maps_of(method)
+            query_name, asking = _bare_name(body["query"]), (body["stage"], str(body["feature"].get("map")))
+            named, foreign = method.allows(query_name, *asking), (set(maps) & known_maps().keys()) - maps_of(method)
             # A data set of a wing that is not here puts a word of its own before the names of queries.
-            elsewhere = bool(MODELS.absent) and method.allows(asked.partition("_")[2], *where)
+            elsewhere = bool(MODELS.absent) and method.allows(query_name.partition("_")[2], *asking)
             require((named or elsewhere) and not foreign, f"{name} asks by {method.name} what that method never asks")
         claim = Receipt.from_reservation(body, self.ledger_id, record.seq, "")
         facts = claim.to_dict()
@@ -363,13 +363,13 @@ class _Spending:
 
     def _follow(self, name: str, body: Mapping[str, Any]) -> None:
         """Refuse an order that no plan has: class counts come before an embedding, and nothing comes after it."""
-        query, rows = _without_prefix(body["query"]), (body["digest"], base_attempt(body["slot"]))
-        if query == EMBEDDING:
+        rows = body["digest"], base_attempt(body["slot"])
+        if body["stage"] == LAST_STAGE:
             require(rows in self.counted, f"{name} is an embedding of rows whose classes nobody counted")
             self.embedded.add((*rows, body["plan"]))
         elif REDRAW not in body["slot"]:
             require((*rows, body["plan"]) not in self.embedded, f"{name} follows the embedding of its plan")
-        if query == CLASS_COUNTS:
+        if body["query"].endswith(CLASS_COUNTS):
             self.counted.add(rows)
 
     def _cohort(self, name: str, record: Record) -> Cohort | None:
@@ -414,7 +414,7 @@ _SELECTION = "categories_[0-9]{1,5}"
 """Pattern of the names of partition selections."""
 
 
-def _without_prefix(query: str) -> str:
+def _bare_name(query: str) -> str:
     """The name of a query in the grammar of its method: without that of the rows that it is about."""
     prefixes = sorted({prefix for model in MODELS.values() for prefix in model.prefixes}, key=len, reverse=True)
     return query.removeprefix(next((prefix for prefix in prefixes if query.startswith(prefix)), ""))

@@ -12,7 +12,7 @@ from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Untestable, require
 from likeness.data.schema.row_sets import prefix_of
 from likeness.data.schema.schema import Schema
-from likeness.features.base import CellMap, Map, blocks_of
+from likeness.features.base import CellMap, Map, TablesMap, blocks_of
 from likeness.features.cells import Cells
 from likeness.inference.measurements import first_fine_cells, tables_of
 from likeness.privacy.adjacency import Adjacency
@@ -40,7 +40,7 @@ def noise(bundle: Bundle) -> str:
 
     A few tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
-    tested = []
+    tested, has_tables = [], False
     for name, answer in bundle.released_files.items():
         if answer.receipt.noise_scale < 2 ** (_LOW_BITS + 2):
             continue
@@ -53,6 +53,7 @@ def noise(bundle: Bundle) -> str:
         if answer.receipt.threshold is not None:
             continue  # keys have no common total
         feature = query_again(answer.receipt).feature
+        has_tables |= isinstance(feature, TablesMap)
         if isinstance(feature, CellMap) and len(feature.bounded_parts) > 1:
             statistic, freedom = _block_sums(feature, answer)
             tails = chdtr(freedom, statistic), chdtrc(freedom, statistic)
@@ -65,8 +66,8 @@ def noise(bundle: Bundle) -> str:
             tested.append(f"{answer.receipt.query} (scale, from below)")
     _check_steps(bundle.released_files)
     _check_totals(bundle)
-    compared = _check_columns(bundle)
-    tested += [f"{compared} columns (equal counts)"] if compared else []
+    if has_tables and (compared := _check_columns(bundle)):
+        tested.append(f"{compared} columns (equal counts)")
     if not tested:
         raise Untestable("no release is large enough for a test of its noise")
     return "as the receipts state, where a test exists: " + ", ".join(tested)
@@ -175,11 +176,11 @@ def _check_alike(name: str, counts: np.ndarray, variances: np.ndarray, false_ala
 
 def _check_selected(name: str, keys: Released, schema: Schema, counts: np.ndarray, variance: np.ndarray) -> None:
     """Compare private categories far above the threshold, of which noise leaves none out, with the column's counts."""
-    places = {category: place for place, category in enumerate(schema.column(name).categories)}
+    index = {category: number for number, category in enumerate(schema.column(name).categories)}
     values, noise = keys.lattice.ravel() * 2.0**-keys.receipt.lattice_bits, keys.noise_std
     far = keys.lattice.ravel() > (keys.receipt.threshold or 0) + _FAR * keys.receipt.noise_scale
     for key, value in zip(np.array(keys.keys)[far], values[far], strict=True):
-        distance = (value - counts[places[key]]) / math.sqrt(noise**2 + variance[places[key]])
+        distance = (value - counts[index[key]]) / math.sqrt(noise**2 + variance[index[key]])
         require(abs(distance) < _FAR, f"'{name}' has another number of a private category than the tables of columns")
 
 

@@ -107,20 +107,23 @@ class TrainMixture(Section):
     )
 
 
+_GRAMMAR: Mapping[str, tuple[type[Any], ...]] = {
+    CLASS_COUNTS: (Constant,),
+    STEPS: (ColumnSteps,),
+    **dict.fromkeys((HISTOGRAMS, FINER, COLUMNS), (ColumnMarginals,)),
+    PRODUCTS: (PairProducts,),
+    SECOND: (PairProducts, PairMarginals),
+    EMBEDDING: (PairMarginals,),
+}
+
+
 @dataclass(frozen=True)
 class Marginals(Method):
     """Noisy single columns and pairs of columns, and a mixture fitted to them."""
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (ColumnSteps, PairMarginals, PairProducts)
-    queries: ClassVar = {
-        CLASS_COUNTS: (Constant,),
-        STEPS: (ColumnSteps,),
-        **dict.fromkeys((HISTOGRAMS, FINER, COLUMNS), (ColumnMarginals,)),
-        PRODUCTS: (PairProducts,),
-        SECOND: (PairProducts, PairMarginals),
-        EMBEDDING: (PairMarginals,),
-    }
+    queries: ClassVar = _GRAMMAR
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
     learns_functions: ClassVar[bool] = True

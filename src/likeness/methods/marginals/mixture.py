@@ -260,9 +260,9 @@ class ProductMixture(Generator):
         The cells of one column may be the pieces that its bins consist of.
         """
         parts = np.split(self.logits, np.cumsum(self.sizes)[:-1], axis=1)
-        known = {column.cells.start: (column, part) for column, part in zip(self.columns, parts, strict=True)}
-        asked = [(cells, *known[cells.start]) for cells in columns]
-        refined = [column.refine(_softmax(part), cells) for cells, column, part in asked]
+        logits = {column.cells.start: (column, part) for column, part in zip(self.columns, parts, strict=True)}
+        needed = [(cells, *logits[cells.start]) for cells in columns]
+        refined = [column.refine(_softmax(part), cells) for cells, column, part in needed]
         joint = reduce(_outer, refined, np.ones((self.num_components, 1)))
         table: NDArray[np.float64] = (_softmax(self.weights) @ joint).reshape(
             self.num_classes, *(cells.size for cells in columns)
