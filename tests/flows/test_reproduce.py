@@ -109,6 +109,7 @@ def test_sigterm_ends_likeness_run_with_its_stage(toy: Path) -> None:
 
 
 def test_a_signal_that_is_ignored_stays_so() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a flow of another test may have taken it for this process
     with pytest.raises(SystemExit, match="129"), ended_by_signals():
         os.kill(os.getpid(), signal.SIGHUP)
         time.sleep(1)

@@ -160,8 +160,8 @@ def _merge_cells(
     if cells == coarse:
         return counts, np.full(len(counts), variance)
     firsts = first_fine_cells(cells, coarse)
-    if firsts is None:
-        return None
+    if firsts is None or not {*(coarse.edges or ())} <= {*(cells.edges or ())}:
+        return None  # a value on an edge may lie on either side of one that differs in its last digit
     sizes = np.diff(firsts, append=len(counts))
     return np.add.reduceat(counts, firsts), variance * sizes
 
