@@ -21,7 +21,7 @@ from toys import ledger_of_people, plan_with
 
 from likeness.cli import app as cli
 from likeness.core.bounds import PrivacyUnit
-from likeness.core.errors import BudgetError
+from likeness.core.errors import BudgetError, LedgerError
 from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
 from likeness.core.wings import Wings
@@ -45,6 +45,7 @@ from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import from_bytes
 from likeness.release.request import Dataset
+from likeness.release.store import check_store
 from likeness.stages import plan
 
 ROOT = Path(__file__).parents[1]
@@ -226,6 +227,8 @@ def test_budget_and_cap(ledger: Ledger, heard: Command) -> None:
 def test_verify_finds_lost_bytes(ledger: Ledger, heard: Command) -> None:
     code, text = heard("ledger", "verify")
     assert code == 2 and "released bytes are lost or altered: entry 3" in text
+    with pytest.raises(LedgerError, match="lacks or has altered 1 of 1 releases"):
+        check_store(ledger)
     for place in range(9):
         key = f"{place:064}"
         ledger.reserve(Reservation(key, "people", ADD, 1e-6, "plan", {}, "digest", "1", "e", {"query": key}))

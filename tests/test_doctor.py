@@ -68,6 +68,9 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     source.parent.mkdir(parents=True, exist_ok=True)
     source.touch()
     assert CliRunner().invoke(app, ["doctor"]).exit_code == 0
+    with MonkeyPatch.context() as patch:
+        patch.setattr("likeness.ledger.records._now", lambda: "2025-01-01")
+        assert "Set the clock" in faults()["series of nights"]
     (tmp_path / "dvc.lock").write_text("")
     monkeypatch.setenv("PREFECT_API_URL", "http://127.0.0.1:9/api")
     assert {place: text.split(". ")[-1] for place, text in faults().items()} == {

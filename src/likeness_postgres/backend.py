@@ -49,16 +49,6 @@ class PostgresCounts(CountBackend):
         }
         return [reason for reason, holds in conditions.items() if holds] or self._source_rows.reasons
 
-    def later_reasons(self, maps: Iterable[type]) -> list[str]:
-        """The settings, and maps whose sums do not follow from counts of cells."""
-        params = self.sources.params
-        counted = all(hasattr(kind, "counted_tables") or hasattr(kind, "axes") for kind in maps)
-        conditions = {
-            "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
-            f"method {params.method} asks for more than counts of cells": not counted,
-        }
-        return [reason for reason, holds in conditions.items() if holds]
-
     def digest(self, key: bytes) -> str:
         """All rows of each table, and whose they are."""
         ANSWERS.clear()

@@ -47,16 +47,6 @@ class SparkCounts(CountBackend):
             f"column '{name}' has a zone. CAST it AS TIMESTAMP_NTZ" for name in self._rows.zoned_columns()
         ]
 
-    def later_reasons(self, maps: Iterable[type]) -> list[str]:
-        """The settings, and maps whose sums do not follow from counts of cells."""
-        params = self.sources.params
-        counted = all(hasattr(kind, "counted_tables") or hasattr(kind, "axes") for kind in maps)
-        conditions = {
-            "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
-            f"method {params.method} asks for more than counts of cells": not counted,
-        }
-        return [reason for reason, holds in conditions.items() if holds]
-
     def digest(self, key: bytes) -> str:
         """All used rows, and the training rows."""
         ANSWERS.clear()

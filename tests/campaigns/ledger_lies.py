@@ -441,8 +441,6 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a database counted frequencies", COSTS, "do not give this sum", another(
         sets(backend=_DATABASE), p.EMBEDDING), _OF_PEARL),
     ("classes of an embedding were never counted", COSTS, "nobody counted", another(sets(digest=p.SHA), p.EMBEDDING)),
-    ("another plan counts columns after its embedding", COSTS, "follows the embedding", another(
-        sets(slot="1", encoding=p.SHA))),
     ("a lifetime cap is at delta .9", COSTS, "no cap in numbers", raised(delta=0.9)),
     # --- days
     *((f"a record is of {day}", CHAIN, "no day until today", p.last("published", time=day))

@@ -45,7 +45,7 @@ from likeness.features.column_marginals import Constant
 from likeness.ledger import records as records_of
 from likeness.ledger.budget import composition, costs_on_record
 from likeness.ledger.database import FIRST_NIGHTS as NIGHTS
-from likeness.ledger.first_nights import CohortNight, cohort_members
+from likeness.ledger.first_nights import CohortNight, check_series, cohort_members
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.reservation import Reservation
@@ -279,10 +279,13 @@ def test_lost_first_nights_are_noticed_and_come_back(ledger: Ledger, monkeypatch
             tonight(Ledger.open(locate()), ["ann"])
     copies.write_text(kept)
     ledger = restored()
+    check_series(ledger.chain)
     for statement in ("UPDATE first_nights SET night = 2", "DELETE FROM first_nights WHERE night = 1"):
         change(ledger, statement)
         with pytest.raises(LedgerError, match=r"lost, edited or restored from an older copy.* recover"):
             tonight(ledger, ["ann"])
+        with pytest.raises(LedgerError, match=r"of 'people' that night 2 of the series had"):
+            check_series(ledger.chain)
     assert tonight(ledger, ["ann"], "2").group == "1-1"
     assert Series.from_records(ledger.records(), "people", "1~2").night is not None
 

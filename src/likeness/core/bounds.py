@@ -13,7 +13,7 @@ _NORM_BITS = 30  # the square of a norm of 2**30 fits an int64, and so do sums o
 MOST_CATEGORIES = 1000
 """Of one column: noise grows with their number and records do not, so beyond this nothing is left."""
 MOST_DELTA = 0.1
-"""δ of a lifetime cap: at a larger one an ε of 0 would say nothing."""
+"""Largest δ of a lifetime cap. Under a larger one even ε = 0 protects little."""
 
 
 @dataclass(frozen=True)

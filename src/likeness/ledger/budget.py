@@ -232,10 +232,13 @@ def cap_body(
     """Content of a lifetime cap's record; see :class:`Budget`.
 
     Raises:
-        PlanError: δ is so large that it says nothing.
+        PlanError: δ is so large that it protects little.
     """
     if delta > MOST_DELTA:
-        raise PlanError(f"the cap's delta is {delta:g}, and at most {MOST_DELTA:g} means anything. Give a smaller one.")
+        raise PlanError(
+            f"the delta of a lifetime cap (ledger.cap, or --delta) must be at most {MOST_DELTA:g}, got {delta:g}. A "
+            "larger one protects little. Give one well below 1 / number of people."
+        )
     body = {"identity": population, "adjacency": str(adjacency), "person": person}
     return {**body, "epsilon": float(epsilon), "delta": float(delta), "delta_keys": float(selection_delta)}
 

@@ -51,13 +51,19 @@ class CountBackend(ABC):
             DataError: the database cannot be reached, or a column is missing.
         """
 
-    @abstractmethod
     def later_reasons(self, maps: Iterable[type]) -> list[str]:
         """Say why the rows must come for a later stage; no database is asked.
 
         Args:
             maps: that the method may ask.
         """
+        params = self.sources.params
+        counted = all(hasattr(kind, "counted_tables") or hasattr(kind, "axes") for kind in maps)
+        conditions = {
+            "tracking.internal_metrics asks for comparisons with real rows": params.tracking.internal_metrics,
+            f"method {params.method} asks for more than counts of cells": not counted,
+        }
+        return [reason for reason, holds in conditions.items() if holds]
 
     @abstractmethod
     def digest(self, key: bytes) -> str:
