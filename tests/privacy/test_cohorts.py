@@ -298,6 +298,8 @@ def test_a_night_has_the_day_on_which_its_rows_were_read(ledger: Ledger, monkeyp
     ledger.commit("one", "1" * 64)
     night = tonight(ledger, ["ann", "bob"])
     assert (before.group, night.group) == ("1-1", "1-2") and night.day > before.day
+    with pytest.raises(BudgetError, match="a night of the series"):  # two nights of rows of one day
+        ledger.reserve(request("again", night._replace(day=before.day)))
     for later, fault in ((4, None), (5, "were read on 2025-01-03, and it is 2025-01-06"), (1, "were read on")):
         on_day(monkeypatch, later)
         if fault is None:
@@ -346,8 +348,15 @@ def test_another_attempt_is_another_series(ledger: Ledger, monkeypatch: MonkeyPa
         ledger.reserve(request(f"one {attempt}", night, attempt=attempt))
     budget = ledger.budget("people")
     assert budget is not None and budget.spent_rho == pytest.approx(0.2 * CAP)
+    for day, rho in ((2, 0.01), (3, 0.3)):  # the dearest people of series 2 came late, and those of series 1 early
+        on_day(monkeypatch, day)
+        ledger.commit(f"one 2 {day - 1}" if day > 2 else "one 2", f"{day}" * 64)
+        night = tonight(ledger, ["ann"], "2")
+        ledger.reserve(request(f"one 2 {day}", night, rho * CAP, attempt="2"))
+    budget = ledger.budget("people")
+    assert night.group == "3-3" and budget is not None
+    assert budget.spent_rho == pytest.approx((0.1 + 0.3) * CAP)
     ledger.declare_population("others", ADD, 1.0, 1e-5, "pid")
-    on_day(monkeypatch, 2)
     assert tonight(ledger, ["ann"]).group == "1-2"
     assert cohort_members(ledger.chain, "others", "1", ["ann"]).group == "1-1"
     people = {person for (_, person) in ledger.chain.engine.connect().execute(select(NIGHTS.c.series, NIGHTS.c.person))}
