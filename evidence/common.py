@@ -37,7 +37,7 @@ from likeness.pipeline.datasets import model_of
 from likeness.pipeline.ingest import SPLIT, used_rows
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.released import Released, load_folder, load_released
+from likeness.release.released import Released, load_answers, load_released
 from likeness.stages import STAGES
 from likeness_images.distances import image_distances
 from likeness_papers.measures import papers_measures
@@ -174,7 +174,7 @@ def releases(params: Params, train: pd.DataFrame, draw: int) -> tuple[dict[str, 
         for stage in STAGES:
             if stage.name in ("ingest", "plan", "categories", "preprocess", "auxiliary", "privatize"):
                 stage.run(project)
-        return load_folder(project.paths.auxiliary), load_released(project.paths.embedding)
+        return load_answers(project.paths.auxiliary_files), load_released(project.paths.embedding)
 
 
 def rows_from(params: Params, auxiliary: dict[str, Released], embedding: Released) -> pd.DataFrame:

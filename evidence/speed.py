@@ -10,6 +10,7 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -17,6 +18,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 from torch import Tensor, nn
@@ -24,6 +26,7 @@ from torch import Tensor, nn
 from evidence.common import load, releases
 from evidence.memory import peak_mb
 from evidence.pages import Results, processor
+from likeness import Ledger, Synthesizer
 from likeness.core.rng import public
 from likeness.generators.base import Compute
 from likeness.methods import method_from
@@ -356,7 +359,31 @@ def noise(quick: bool) -> None:
         note("noise", f"{count} coordinates", seconds, per_second=count / seconds)
 
 
-PARTS: dict[str, Callable[[int, int, bool], None]] = {
+def wide_fit(columns: int) -> None:
+    """The defaults fitted to a table of numbers and of columns with ten categories, in a process with one thread."""
+    rows, half, stream = min(20_000, 200 * columns), columns // 2, np.random.default_rng(0)
+    hidden = stream.normal(size=rows)
+    names = [f"v{number}" for number in range(CATEGORIES)]
+    kinds: dict[str, dict[str, object]] = {f"n{n}": {"kind": "numeric", "lower": -4, "upper": 4} for n in range(half)}
+    kinds |= {f"c{number}": {"kind": "categorical", "categories": names} for number in range(columns - half - 1)}
+    kinds["y"] = {"kind": "categorical", "categories": ["no", "yes"]}
+    cells = {name: np.clip(hidden / 2 + stream.normal(size=rows), -4, 4) for name in kinds if name.startswith("n")}
+    drawn = {name: (stream.random(rows) ** 2 + 0.1 * (hidden > 1)) / 1.1 for name in kinds if name.startswith("c")}
+    texts = {name: np.array(names)[(share * CATEGORIES).astype(int)] for name, share in drawn.items()}
+    label = np.where(hidden + stream.normal(size=rows) > 0, "yes", "no")
+    schema = {"name": "wide", "source": "made up", "task": "classification", "label": "y", "columns": kinds}
+    with tempfile.TemporaryDirectory() as home, threadpool_limits(1):
+        os.environ.update({"LIKENESS_HOME": f"{home}/ledger", "LIKENESS_ANCHOR": f"{home}/anchor"})
+        Ledger.start()
+        synthesizer = Synthesizer(epsilon=1.0, schema=schema, population="made up")
+        frame, before = pd.DataFrame({**cells, **texts, "y": label}), time.process_time()
+        seconds = timed(lambda: synthesizer.fit(frame))
+        found = {"cpu_seconds": time.process_time() - before, "fit_seconds": seconds}
+        found |= {"sample_seconds": timed(lambda: synthesizer.sample(rows)), "peak_mb": peak_mb()}
+    Results(Path("evidence/results/wide.csv"), ["rows", "columns"]).add([rows, columns], found)
+
+
+PARTS: dict[str, Callable[[int, int, bool], object]] = {
     "step": lambda _, repetitions, __: network_step(repetitions),
     "embeddings": lambda _, repetitions, __: embedding_steps(repetitions),
     "mixture": lambda _, repetitions, __: mixture_step(repetitions),
@@ -366,6 +393,7 @@ PARTS: dict[str, Callable[[int, int, bool], None]] = {
     "pairs": lambda rows, repetitions, _: paired_sum(rows // 10, repetitions),
     "means": lambda rows, repetitions, _: mean_embeddings(rows, max(1, repetitions // 2)),
     "noise": lambda _, __, quick: noise(quick),
+    "wide": lambda *_: [wide_fit(columns) for columns in (61, 101, 301)],
 }
 
 if __name__ == "__main__":

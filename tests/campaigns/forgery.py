@@ -254,7 +254,7 @@ def follow(folder: Path) -> None:
     """The account states the lifetime that the ledger gives, if it gives any."""
     found = Bundle(folder)
     with contextlib.suppress(KeyError, TypeError, ValueError):
-        if budget := budget_of(found.records, found.params.privacy.population):
+        if budget := budget_of(found.records, found.project.params.privacy.population):
             stated = lifetime_of(budget)
             edit_json(folder / names.PRIVACY, lambda value: value["ledger"].update(lifetime=stated))
 
@@ -271,10 +271,12 @@ def redraw(
         stem: name of the table.
     """
     bundle = Bundle(folder)
-    sample = bundle.sample
+    sample = bundle.project.sample
     table = Published.from_checked_folder(folder).tables(*sample)[stem]
     changed = change(table)
-    (folder / f"{stem}.csv").write_bytes(csv_bytes(changed, bundle.model.tables[stem], bundle.params.ingest.format))
+    (folder / f"{stem}.csv").write_bytes(
+        csv_bytes(changed, bundle.project.model.tables[stem], bundle.project.params.ingest.format)
+    )
     outputs = json.loads((folder / names.PRIVACY).read_text())["outputs"]
     places = [path for path in outputs if "generator" in path or Path(path).name == f"{stem}.csv"]
     files = {path: _digest(folder, _name(path)) for path in places}

@@ -343,8 +343,8 @@ def another_query(folder: Path) -> None:
 def relations_follow(folder: Path) -> None:
     """The account states the relations of the generator that is here now, which may show other ones by chance."""
     bundle = Bundle(folder)
-    generators = [SavedGenerator.load(folder / rows.generator) for rows in bundle.row_sets]
-    field("relations", summary(bundle.row_sets, bundle.answers, generators))(folder)
+    generators = [SavedGenerator.load(folder / rows.generator) for rows in bundle.project.row_sets]
+    field("relations", summary(bundle.project.row_sets, bundle.answers, generators))(folder)
 
 
 def half_of_it(folder: Path) -> None:

@@ -42,7 +42,7 @@ def embedding() -> Released:
 
 
 def checked(*released: Released) -> str:
-    bundle: Any = SimpleNamespace(row_sets=(), released_files=dict(enumerate(released)))
+    bundle: Any = SimpleNamespace(project=SimpleNamespace(row_sets=()), released_files=dict(enumerate(released)))
     return noise(bundle)
 
 

@@ -224,9 +224,10 @@ def test_checks_are_made_in_a_process_of_their_own(made: Path, bundle: Path) -> 
 def long(made: Path, **train: int) -> Bundle:
     """The bundle with another training, as a forger's settings would say it."""
     changed = Bundle(made / "bundle", retrain=True, most_minutes=60)
-    marginals = changed.params.sections["marginals"]
+    params = changed.project.params
+    marginals = params.sections["marginals"]
     sections = {"marginals": {**marginals, "train": {**marginals["train"], **train}}}
-    vars(changed)["params"] = replace(changed.params, sections=sections)
+    vars(changed)["project"] = replace(changed.project, params=replace(params, sections=sections))
     return changed
 
 
@@ -246,9 +247,9 @@ def test_the_work_of_a_training_is_said_and_bounded(made: Path, train: dict[str,
 )
 def test_an_origin_that_no_machine_has_is_wrong(made: Path, change: dict[str, Any], possible: bool) -> None:
     bundle = Bundle(made / "bundle")
-    saved = SavedGenerator.load(bundle.folder / bundle.row_sets[0].generator)
+    saved = SavedGenerator.load(bundle.folder / bundle.project.row_sets[0].generator)
     where = {key: value for key, value in {**saved.provenance["environment"], **change}.items() if value is not None}
-    assert _is_origin(where, _trainers(bundle.params.method, saved)) == possible
+    assert _is_origin(where, _trainers(bundle.project.params.method, saved)) == possible
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from likeness.config.params import Params
 from likeness.core.errors import ParamsError
 from likeness.core.format import FORMAT, RECIPE, check_known
 from likeness.core.hashing import json_value
-from likeness.core.paths import Outputs
+from likeness.core.paths import Outputs, ProjectPath, ProjectPaths
 from likeness.core.typed import build
 from likeness.methods import method_from
 from likeness.pipeline.datasets import MODELS
@@ -21,7 +23,42 @@ SETTINGS, PLAN_FILE, LEDGER, CHECKSUMS = "settings.json", "plan.json", "ledger.j
 TABLE = "synthetic.parquet"
 SPEC, WEIGHTS = "generator/spec.json", "generator/weights.safetensors"
 RELEASED = "released"
+_EMBEDDING = "embedding.safetensors"
 _TEXTS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS)
+
+
+@dataclass(frozen=True)
+class BundlePaths(ProjectPaths):
+    """The places of a bundle: it is a project whose files lie in one folder."""
+
+    plan = ProjectPath(PLAN_FILE)
+    privacy = ProjectPath(PRIVACY)
+    generator = ProjectPath("generator")
+    embedding = ProjectPath(f"{RELEASED}/{_EMBEDDING}")
+
+    @property
+    def category_files(self) -> list[Path]:
+        """Released files of open columns."""
+        return sorted((self.root / RELEASED).glob("categories_*.safetensors"))
+
+    @property
+    def auxiliary_files(self) -> list[Path]:
+        """Released answers of the auxiliary stage: all that are neither of another stage."""
+        present, others = (self.root / RELEASED).glob("*.safetensors"), set(self.category_files)
+        return sorted(path for path in present if path not in others and not path.name.endswith(_EMBEDDING))
+
+
+class BundleProject(Project):
+    """The project that a bundle is, without rows and without a ledger."""
+
+    @cached_property
+    def paths(self) -> ProjectPaths:
+        """The places of its files."""
+        return BundlePaths(self.root)
+
+    def output(self, name: str) -> Path:
+        """The path of a file or folder of the bundle by its name."""
+        return self.root / name
 
 
 def recorded_files(outputs: Outputs) -> tuple[str, ...]:

@@ -21,29 +21,17 @@ from pathlib import Path
 from typing import Any
 
 from likeness.bundle import contents as names
-from likeness.bundle.contents import params_of, settings_of
+from likeness.bundle.contents import BundleProject, params_of, settings_of
 from likeness.bundle.verdict import require, run_check
-from likeness.config.params import Params
 from likeness.core.errors import ArtifactError
 from likeness.core.format import json_content
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import json_text
 from likeness.core.text import excerpt
-from likeness.data.schema.row_sets import PublicSchema
-from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
 from likeness.ledger.records import OF_ALL, SALT, Record, content_of, population_of
-from likeness.methods.base import Context
-from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.consistency import auxiliary_of
 from likeness.pipeline.datasets import read_schema
-from likeness.pipeline.datasets.model import DataModel
-from likeness.pipeline.project import Project
-from likeness.pipeline.synthetic_table import Request, row_request
-from likeness.privacy.plan import Plan
-from likeness.release.partition_selection import STAGE as SELECTION_STAGE
-from likeness.release.partition_selection import complete_schema
 from likeness.release.released import Released, load_released, to_bytes
 
 
@@ -114,67 +102,22 @@ class Bundle:
         return value
 
     @cached_property
-    def params(self) -> Params:
-        """The settings of the run."""
-        return params_of(self.json(names.SETTINGS))
-
-    @cached_property
-    def project(self) -> Project:
+    def project(self) -> BundleProject:
         """The project that follows from settings and schema."""
-        return Project(self.folder, self.params, self.public_schema)
-
-    @cached_property
-    def public_schema(self) -> PublicSchema:
-        """The public schema as its file has it."""
-        return read_schema(self.folder / names.SCHEMA, aliases=False)
-
-    @property
-    def model(self) -> DataModel:
-        """The data model, its open columns completed with the released categories."""
-        return self.project.written_model.with_records(self.schema)
-
-    @property
-    def row_sets(self) -> tuple[RowSet, ...]:
-        """The rows that the recipe was asked about."""
-        return self.project.row_sets_of(self.schema)
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The plan of the run."""
-        return Plan.from_dict(self.json(names.PLAN_FILE))
-
-    @cached_property
-    def schema(self) -> Schema:
-        """The public schema, its open columns completed with the released categories."""
-        selected = [answer for answer in self.answers if answer.receipt.stage == SELECTION_STAGE]
-        return complete_schema(self.project.written_schema, selected)
-
-    @cached_property
-    def facts(self) -> Context:
-        """Public facts for the method's recipe."""
-        return self.project.context_of(self.schema)
+        schema = read_schema(self.folder / names.SCHEMA, aliases=False)
+        return BundleProject(self.folder, params_of(self.json(names.SETTINGS)), schema)
 
     @cached_property
     def released_files(self) -> dict[str, Released]:
-        """Released files by their name in the bundle."""
-        paths = sorted((self.folder / names.RELEASED).glob("*.safetensors"))
-        require(bool(paths), f"{names.RELEASED} is empty: nothing is released")
-        return {f"{names.RELEASED}/{path.name}": load_released(path) for path in paths}
+        """Released files by their name in the bundle, in the order of the run."""
+        paths = self.project.paths.released_files
+        require(all(path.exists() for path in paths), f"{names.RELEASED} has no embedding: nothing is released")
+        return {path.relative_to(self.folder).as_posix(): load_released(path) for path in paths}
 
     @property
     def answers(self) -> list[Released]:
         """All releases."""
         return list(self.released_files.values())
-
-    @property
-    def auxiliary(self) -> dict[str, Released]:
-        """Answers of the auxiliary stage, by the name of their query."""
-        return auxiliary_of(self.answers)
-
-    @cached_property
-    def sample(self) -> Request:
-        """The request for the table, with the number of rows that settings and releases give."""
-        return row_request(self.params.sample, self.facts, self.auxiliary)
 
     @cached_property
     def chain(self) -> list[dict[str, Any]]:
@@ -329,8 +272,8 @@ def form(bundle: Bundle) -> str:
     """
     texts = {
         names.SETTINGS: json_text(settings_of(bundle.project)),
-        names.PLAN_FILE: json_text(bundle.plan.to_dict()),
-        names.SCHEMA: schema_text(bundle.public_schema.published_schema),
+        names.PLAN_FILE: json_text(bundle.project.written_plan.to_dict()),
+        names.SCHEMA: schema_text(bundle.project.public_schema.published_schema),
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
         names.LEDGER: chain_text(bundle.chain),
     }

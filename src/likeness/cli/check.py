@@ -18,7 +18,7 @@ from likeness.preflight.faults import examine, params_fault
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.release.query import Query
-from likeness.release.released import Released, load_folder
+from likeness.release.released import Released, load_answers
 
 
 def check(
@@ -85,7 +85,7 @@ def sql() -> None:
 
 def _queries(project: Project) -> Iterator[tuple[int, Query]]:
     """The queries of a method, each with the index of its row set, up to the first one without an answer."""
-    answers = load_folder(project.paths.auxiliary)
+    answers = load_answers(project.paths.auxiliary_files)
     for index, row_set in enumerate(project.row_sets):
         released: dict[str, Released] = {}
         for query in project.method.auxiliary_queries(row_set.context, released):

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from likeness import __version__
 from likeness.config.params import Params
@@ -25,9 +26,6 @@ from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.released import Released, check_against, load_released
-
-if TYPE_CHECKING:
-    pass
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
@@ -57,9 +55,13 @@ def account(project: Project) -> dict[str, Any]:
     """
     ledger = project.ledger
     commits = ledger.commits()
-    for path in project.paths.released_files:
-        check_against(commits, path, load_released(path).receipt, ledger.id)
-    return _account_of(project)
+    released = {path: load_released(path) for path in project.paths.released_files}
+    for path, release in released.items():
+        check_against(commits, path, release.receipt, ledger.id)
+    outputs = _checked_outputs(project, released)
+    state = LedgerState.read(ledger, project.params.privacy.population)
+    software = {name: version(name) for name in SOFTWARE} | {"likeness": __version__}
+    return {**account_of(project, released.values(), state, outputs), "software": software}
 
 
 def account_elsewhere(project: Project) -> dict[str, Any]:
@@ -73,12 +75,13 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     """
     params, account = project.params, read_json(project.paths.privacy)
     population, adjacency, cap = params.privacy.population, project.written_plan.adjacency, params.ledger.cap
-    releases = {path: load_released(path).receipt for path in project.paths.released_files}
-    digests = {receipt.key: sha256_bytes(path.read_bytes()) for path, receipt in releases.items()}
+    released = {path: load_released(path) for path in project.paths.released_files}
+    digests = {release.receipt.key: sha256_bytes(path.read_bytes()) for path, release in released.items()}
     unknown = Budget(population, adjacency, cap.epsilon, cap.delta, 0.0, 0)
-    again = _account_of(project, LedgerState("", unknown, digests))
+    outputs = _checked_outputs(project, released)
+    again = account_of(project, released.values(), LedgerState("", unknown, digests), outputs)
     quoted = {key: account.get(key) for key in ("ledger", "software")}
-    ids = {receipt.ledger_id for receipt in releases.values()}
+    ids = {release.receipt.ledger_id for release in released.values()}
     if account != {**again, **quoted} or ids != {dict(quoted["ledger"] or {}).get("id")}:
         raise ReleaseError(
             f"{project.paths.privacy} is about other files than those here. The account of these is made where the "
@@ -87,32 +90,40 @@ def account_elsewhere(project: Project) -> dict[str, Any]:
     return account
 
 
-def _account_of(project: Project, ledger: "LedgerState | None" = None) -> dict[str, Any]:
-    """The account of the releases, the generators and, unless a caller holds the rows, the synthetic table.
+def _checked_outputs(project: Project, released: Mapping[Path, Released]) -> dict[str, str]:
+    """SHA-256 of the files that an account is about, if they and the releases belong together."""
+    check_run(project, project.written_plan, released)
+    return check_synthetic(project) if project.frames is None else {}
 
-    ``ledger`` is what one says elsewhere; None: that of the project is asked.
+
+def account_of(
+    project: Project, released: Iterable[Released], ledger: "LedgerState", outputs: Mapping[str, str]
+) -> dict[str, Any]:
+    """The account, without versions of software, that follows from the files of a project or of a stranger's bundle.
+
+    Args:
+        project: of the run.
+        released: every release of it, in the order of its stages.
+        ledger: what the ledger says about these people.
+        outputs: SHA-256 of the files that it is about, by path.
 
     Raises:
-        ReleaseError: as :func:`account`.
-        ArtifactError: as :func:`account`.
+        ReleaseError: the total exceeds the target.
+        ArtifactError: a generator is missing or damaged.
     """
-    params, row_sets, plan = project.params, project.row_sets, project.written_plan
-    files = {path: load_released(path) for path in project.paths.released_files}
-    check_run(project, plan, files)
-    released, generators = list(files.values()), project.model.load_generators(project.paths.generator)
-    run = AccountedRun(
+    params, row_sets, released = project.params, project.row_sets, list(released)
+    return AccountedRun(
         params,
-        plan,
+        project.written_plan,
         released,
         compose_costs(params, [release.receipt for release in released]),
-        ledger or LedgerState.read(project.ledger, params.privacy.population),
+        ledger,
         table_request(project),
-        check_synthetic(project) if project.frames is None else {},
+        outputs,
         notes(project.method, row_sets, auxiliary_of(released)),
         project.schema.rules,
-        summary(row_sets, released, generators),
-    )
-    return {**run.to_json(), "software": {name: version(name) for name in SOFTWARE} | {"likeness": __version__}}
+        summary(row_sets, released, project.model.load_generators(project.paths.generator)),
+    ).to_json()
 
 
 def notes(method: Method, row_sets: Sequence[RowSet], auxiliary: Mapping[str, Released]) -> list[str]:

@@ -1,17 +1,21 @@
-"""Whether settings, plan, releases, generator and table of a folder belong together.
+"""Whether settings, plan, releases and generator belong together: of a project, and of a stranger's bundle.
 
 A statement is true of a table only under three conditions. A generator drew the table. The generator was trained on
 exactly the releases that the statement composes. The settings ask for these releases. A stage that somebody runs by
 hand, out of order or with changed settings may break that. Then nothing is stated.
 """
 
+import json
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+from likeness.config.params import GROWING, NONE
 from likeness.core.errors import ReleaseError
-from likeness.core.paths import ProjectPaths, read_json
-from likeness.ledger.records import base_attempt
+from likeness.core.paths import json_text, read_json
+from likeness.ledger.records import REDRAW
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import Plan
@@ -19,8 +23,8 @@ from likeness.release.partition_selection import partition_queries
 from likeness.release.released import Released
 from likeness.release.request import AnyQuery, check_answer
 
-# Two machines may solve for rho with a different last digit.
-_TOLERANCE = 1e-9
+_SOLVED = 1e-8  # part of a root by which two machines may solve for it otherwise
+_DRAW = re.compile(f"{REDRAW}[1-9][0-9]{{0,3}}$")  # number of the draw after a lost one
 
 
 def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -> None:
@@ -34,71 +38,100 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
     Raises:
         ReleaseError: saying which file contradicts which setting.
     """
-    check_plan(project, plan)
-    _check_receipts(project.params.ledger.attempt, plan, released)
-    queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
-    for path, release in released.items():
-        check_answer(*queries[release.receipt.query], release, str(path))
-    _check_generator(project, released)
+    for fault in faults_of(project, plan, released):
+        raise ReleaseError(f"{fault}. Run: likeness run")
 
 
-def check_plan(project: Project, plan: Plan) -> None:
-    """Refuse a plan that is not that of the settings.
+def faults_of(project: Project, plan: Plan, released: Mapping[Any, Released]) -> Iterator[str]:
+    """What in plan, releases or generator is not of the settings, each as a sentence without its end.
 
     Args:
-        project: with the settings.
+        project: of the run.
         plan: as it was written.
-
-    Raises:
-        ReleaseError: they do not agree.
+        released: every released file of the run, by its path or name.
     """
-    expected = project.plan
-    same = [
-        (query.query, query.stage, query.share) == (other.query, other.stage, other.share)
-        and _close(query.noise_multiplier, other.noise_multiplier)
-        and _close(query.rho, other.rho)
-        and _close(query.delta_keys, other.delta_keys)
-        for query, other in zip(plan.queries, expected.queries, strict=False)
-    ]
-    public = ("method", "identity", "adjacency", "epsilon", "delta", "num_records", "unit")
-    if (
-        len(plan.queries) != len(expected.queries)
-        or not all(same)
-        or any(getattr(plan, name) != getattr(expected, name) for name in public)
-    ):
-        raise ReleaseError(
-            f"{project.paths.plan} is not the plan of params.yaml: the settings have changed. Run: likeness run"
-        )
-
-
-def _check_receipts(attempt: str, plan: Plan, released: Mapping[Path, Released]) -> None:
-    """Every planned query was answered once, at the planned noise, for the planned people, from the same rows."""
-    answered = sorted(release.receipt.query for release in released.values())
-    planned = sorted(query.query for query in plan.queries)
+    written, again = (json.loads(json_text(each.to_dict())) for each in (plan, project.plan))
+    if different := first_difference(again, written, "plan.json", ("noise_multiplier", "rho")):
+        yield f"plan.json is not the plan of the settings, see {different}"
+        return
+    answered, planned = sorted(map(_name, released.values())), sorted(query.query for query in plan.queries)
     if answered != planned:
-        fault = f"data/released answers the queries {answered}, but the plan has {planned}"
-        raise ReleaseError(f"{fault}. Run: likeness run")
+        yield f"the releases answer the queries {answered}, but the plan has {planned}"
+        return
     for path, release in released.items():
-        receipt = release.receipt
-        if (receipt.adjacency, receipt.identity) != (str(plan.adjacency), plan.identity):
-            raise ReleaseError(
-                f"{path}: released under another privacy.adjacency or privacy.population. Run: likeness run"
-            )
-        if receipt.unit != plan.unit:
-            raise ReleaseError(f"{path}: released under another ingest.unit. Run: likeness run")
-        if base_attempt(receipt.slot) != attempt:
-            raise ReleaseError(f"{path}: released under another ledger.attempt. Run: likeness run")
-        query = plan.query(receipt.query)
-        same = _close(receipt.noise_multiplier, query.noise_multiplier) and receipt.delta_keys == query.delta_keys
-        if receipt.private is not plan.private or not same:
-            raise ReleaseError(f"{path}: released with another noise than {ProjectPaths.plan} has. Run: likeness run")
-    if len({release.receipt.digest for release in released.values()}) > 1:
-        raise ReleaseError("data/released holds releases of different versions of the rows. Run: likeness run")
+        for field, (stated, expected) in _facts(project, plan, release).items():
+            if stated != expected:
+                yield f"{path}: released under another {field} than the plan's"
+        planned_noise = plan.query(_name(release)).noise_multiplier
+        if not math.isclose(release.receipt.noise_multiplier, planned_noise, rel_tol=_SOLVED):
+            yield f"{path}: released with another noise than the plan's"
+    if len({(release.receipt.digest, release.receipt.group) for release in released.values()}) > 1:
+        yield "the releases are of different rows"
+    queries = queries_of(project, plan, project.row_sets, auxiliary_of(released.values()))
+    for path, release in released.items():
+        try:
+            check_answer(*queries[_name(release)], release, str(path))
+        except ReleaseError as fault:
+            yield str(fault)
+    keys = sorted(release.receipt.key for release in released.values())
+    for folder in map(project.output, project.outputs.generators):
+        provenance = read_json(folder / "spec.json").get("provenance", {})
+        if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
+            yield f"{folder} was trained on other releases, so no statement is true of it"
+
+
+def _name(release: Released) -> str:
+    return release.receipt.query
+
+
+def _facts(project: Project, plan: Plan, release: Released) -> dict[str, tuple[Any, Any]]:
+    """What a receipt states beside what the plan has, by its name in the settings."""
+    receipt, planned = release.receipt, plan.query(_name(release))
+    facts: dict[str, tuple[Any, Any]] = {
+        "privacy.adjacency": (receipt.adjacency, str(plan.adjacency)),
+        "privacy.population": (receipt.identity, plan.identity),
+        "privacy.series": (GROWING if receipt.group else NONE, project.params.privacy.series),
+        "ingest.unit": (receipt.unit, plan.unit),
+        "ledger.attempt": (_DRAW.sub("", receipt.slot), project.params.ledger.attempt),
+        "stage": (receipt.stage, planned.stage),
+        "delta": (receipt.delta_keys, planned.delta_keys),
+        "privacy": (receipt.private, plan.private),
+    }
+    if receipt.plan == plan.digest:  # a release of an earlier plan, of any method, answers an equal query
+        facts["method"] = (receipt.method, receipt.plugin), (plan.method, plan.plugin)
+    return facts
+
+
+def first_difference(expected: Any, stated: Any, where: str, solved: tuple[str, ...] = ()) -> str | None:
+    """The first place where two JSON values differ; None if they agree.
+
+    Args:
+        expected: a value.
+        stated: another one.
+        where: name of the file, for messages.
+        solved: keys of numbers that a solver finds. They may differ in their last digits.
+    """
+    if isinstance(expected, Mapping) and isinstance(stated, Mapping):
+        if set(expected) != set(stated):
+            return f"{where}: {sorted(set(expected) ^ set(stated))[0]}"
+        items = [(expected[key], stated[key], f"{where}: {key}") for key in sorted(expected)]
+    elif isinstance(expected, list) and isinstance(stated, list) and len(expected) == len(stated):
+        items = [(*pair, where) for pair in zip(expected, stated, strict=True)]
+    else:
+        same = type(expected) is type(stated) and repr(expected) == repr(stated)  # 0.0 is not -0.0
+        if (
+            isinstance(expected, float)
+            and isinstance(stated, float)
+            and where.endswith(tuple(f": {k}" for k in solved))
+        ):
+            same = math.isclose(expected, stated, rel_tol=_SOLVED)
+        return None if same else where
+    return next(filter(None, (first_difference(*item, solved) for item in items)), None)
 
 
 def auxiliary_of(released: Iterable[Released]) -> dict[str, Released]:
     """Answers of the auxiliary stage, by the name of their query, of all releases of a run."""
-    return {release.receipt.query: release for release in released if release.receipt.stage == "auxiliary"}
+    return {_name(release): release for release in released if release.receipt.stage == "auxiliary"}
 
 
 def queries_of(
@@ -120,18 +153,3 @@ def queries_of(
         answers = rows.queries(recipe, rows.auxiliary(auxiliary))
         queries |= {query.name: (query, rows.encoding) for query in answers}
     return queries
-
-
-def _check_generator(project: Project, released: Mapping[Path, Released]) -> None:
-    keys = sorted(release.receipt.key for release in released.values())
-    for folder in map(project.output, project.outputs.generators):
-        provenance = read_json(folder / "spec.json").get("provenance", {})
-        if (provenance.get("method"), provenance.get("releases")) != (project.params.method, keys):
-            raise ReleaseError(
-                f"{folder} was trained on other releases than data/released holds, so no statement is true of it. "
-                "Run: likeness run"
-            )
-
-
-def _close(a: float, b: float) -> bool:
-    return math.isclose(a, b, rel_tol=_TOLERANCE)

@@ -188,12 +188,12 @@ class Project:
             ArtifactError: the number is ``auto``, and nothing is released yet.
         """
         from likeness.pipeline.synthetic_table import row_request
-        from likeness.release.released import load_folder
+        from likeness.release.released import load_answers
 
         sample = self.params.sample
         if sample.rows == AUTO and not self.paths.auxiliary_files:
             raise ArtifactError(f"{self.paths.auxiliary} is missing. Run: likeness run")
-        return row_request(sample, self.context, load_folder(self.paths.auxiliary))
+        return row_request(sample, self.context, load_answers(self.paths.auxiliary_files))
 
     @cached_property
     def plan(self) -> "Plan":

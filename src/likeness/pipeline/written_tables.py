@@ -27,10 +27,10 @@ def write_synthetic(project: Project, tables: "Mapping[str, DataFrame]") -> None
     for name, table in tables.items():
         path = project.output(f"{name}.parquet")
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(_plain(project, name)) as part:
+        with whole_file(plain_file(project, name)) as part:
             part.write_bytes(project.model.plain_bytes(table, name, project.params.ingest.format))
         with whole_file(path) as part:
-            part.write_bytes(parquet_bytes(table, _origin(project, name), table_request(project)))
+            part.write_bytes(parquet_bytes(table, origin_of(project, name), table_request(project)))
 
 
 def synthetic_tables(project: Project) -> "dict[str, DataFrame]":
@@ -63,9 +63,9 @@ def check_synthetic(project: Project) -> dict[str, str]:
     layout, model = project.params.ingest.format, project.model
     for name, table in synthetic_tables(project).items():
         content = model.plain_bytes(to_dtypes(table, model.tables[name]), name, layout)
-        if content != _plain(project, name).read_bytes():
+        if content != plain_file(project, name).read_bytes():
             path = project.output(f"{name}.parquet")
-            raise ArtifactError(f"{path} and {_plain(project, name)} hold different rows. Run: likeness run")
+            raise ArtifactError(f"{path} and {plain_file(project, name)} hold different rows. Run: likeness run")
     files = map(Outputs.project_path, project.outputs.files)
     return {str(file): _digest(project.paths.root / file) for file in files}
 
@@ -81,17 +81,18 @@ def _check_lineage(project: Project, table: str) -> None:
     lineage: dict[str, Any] = json.loads(metadata.get(LINEAGE, b"{}"))
     if lineage.get("sample") != table_request(project):
         raise ArtifactError(f"{path} was not drawn with section sample of params.yaml. Run: likeness run")
-    digests = _origin(project, table)
+    digests = origin_of(project, table)
     for name, digest in digests.items():
         if lineage["files"].get(name) != digest:
             raise ArtifactError(f"{path} does not belong to {name}: one of them is another file. Run: likeness run")
 
 
-def _plain(project: Project, table: str) -> Path:
+def plain_file(project: Project, table: str) -> Path:
+    """The file of a synthetic table beside that of Parquet."""
     return project.output(f"{table}.{project.outputs.plain}")
 
 
-def _origin(project: Project, table: str) -> dict[str, str]:
+def origin_of(project: Project, table: str) -> dict[str, str]:
     """SHA-256 of the files that a Parquet file names: of the generators, and of the table without Parquet."""
     return {
         str(Outputs.project_path(name)): _digest(project.output(name))

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,10 +91,9 @@ def load_released(path: Path) -> Released:
     return from_bytes(path.read_bytes(), str(path))
 
 
-def load_folder(folder: Path) -> dict[str, Released]:
-    """All released files of a folder, by the name of their query."""
-    files = [load_released(path) for path in sorted(folder.glob("*.safetensors"))]
-    return {released.receipt.query: released for released in files}
+def load_answers(files: Iterable[Path]) -> dict[str, Released]:
+    """Released files, by the name of their query."""
+    return {released.receipt.query: released for released in map(load_released, files)}
 
 
 def ledger_is_absent(home: str | None, url: str | None = None) -> bool:

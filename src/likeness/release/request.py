@@ -100,11 +100,11 @@ def check_answer(query: AnyQuery, encoding: str, released: Released, where: str)
     """
     receipt = released.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
-        raise ReleaseError(f"{where}: answers another question than params.yaml asks. Run: likeness run")
+        raise ReleaseError(f"{where}: answers another question than the settings ask")
     # The key holds what the receipt does not: the schema's bounds and categories.
     dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit, group=receipt.group)
     if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:
-        raise ReleaseError(f"{where}: the release belongs to another schema or version of Likeness. Run: likeness run")
+        raise ReleaseError(f"{where}: answers another question: that of another schema or version of Likeness")
 
 
 REQUEST_KEYS = (

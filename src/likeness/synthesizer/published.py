@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from likeness.bundle.contents import PRIVACY, RELEASED, SCHEMA, SETTINGS, params_of
+from likeness.bundle.contents import PRIVACY, SCHEMA, SETTINGS, BundleProject, params_of
 from likeness.bundle.files import check_whole, checksums, files, form
 from likeness.config.params import Params, Sample
 from likeness.core.artifacts import Artifacts
@@ -28,8 +28,7 @@ from likeness.pipeline.datasets import model_of, read_schema
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, Tables, single_or_dict
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import read_synthetic, row_request
-from likeness.release.partition_selection import STAGE, complete_schema
-from likeness.release.released import Released, load_folder, load_released
+from likeness.release.released import Released, load_released
 from likeness.report.files import read_losses
 from likeness.report.statement import statement
 from likeness.stages import STAGES
@@ -87,11 +86,9 @@ class Published:
         """
         if _is_project(folder):
             return cls.from_project(Project.load(folder), {})
-        model, released = model_of(read_schema(folder / SCHEMA, aliases=False)), load_folder(folder / RELEASED)
-        selected = [release for release in released.values() if release.receipt.stage == STAGE]
-        schema = model.with_records(complete_schema(model.records, selected)).schema
+        schema, frames = read_schema(folder / SCHEMA, aliases=False), {}
         check_known(read_json(folder / PRIVACY), ("format",), PRIVACY, ArtifactError)
-        saved, frames = folder / SAVED, {}
+        saved = folder / SAVED
         if saved.exists():
             settings = read_json(saved)
             try:
@@ -101,7 +98,7 @@ class Published:
                 raise ArtifactError(f"{saved} was changed by hand. Restore the folder from a copy.") from None
         else:
             params = params_of(read_json(folder / SETTINGS))
-        return cls(Project(folder, params, schema), released, folder / "generator", folder / PRIVACY, frames)
+        return cls.from_project(BundleProject(folder, params, schema), frames)
 
     @classmethod
     def from_project(cls, project: Project, frames: Mapping[str, FrameType]) -> "Published":

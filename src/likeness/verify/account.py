@@ -4,37 +4,31 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import VERSION, Untestable, Wrong, require
-from likeness.config.params import GROWING, NONE
-from likeness.core.errors import ReleaseError
-from likeness.core.hashing import canonical_json, sha256_json
+from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, json_text
 from likeness.ledger.budget import budget_of
-from likeness.ledger.records import REDRAW, SALT
+from likeness.ledger.records import SALT
 from likeness.methods import METHODS, distribution_of
-from likeness.pipeline.account import SOFTWARE, AccountedRun, LedgerState, notes
-from likeness.pipeline.consistency import check_plan, queries_of
-from likeness.pipeline.synthetic_table import sample_request
-from likeness.privacy.accountant import ORDERS, Account, compose, curves_of
+from likeness.pipeline.account import SOFTWARE, LedgerState, account_of
+from likeness.pipeline.consistency import faults_of, first_difference
+from likeness.privacy.accountant import compose
 from likeness.privacy.calibration import MOST_GAUSSIAN
 from likeness.privacy.lattice_error import ALLOWANCE
 from likeness.privacy.receipt import Receipt
-from likeness.release.partition_selection import STAGE as SELECTION_STAGE
-from likeness.release.request import check_answer
 
 _EXACT = 1e-9
-_KEYS = "keys"
 _SOLVED, _GRID = 1e-6, 1e-3  # precision of dp-accounting: exact Gaussians, and a grid of Rényi orders
 _CLOSE = 1e-3
-_DRAW = re.compile(f"{REDRAW}[1-9][0-9]{{0,3}}$")  # number of the draw after a lost one
 _SAMPLER = re.compile(f"opendp {VERSION} discrete gaussian")
-_AGAIN = 1e-8  # precision of our solver on two machines
+_SOLVED_KEYS = ("total: epsilon", "epsilon_rdp", "epsilon_gaussian", "spent_epsilon")
+"""Numbers of an account that a solver finds."""
 _LAST_DIGITS = 1e-14  # of a product or quotient of floats
 
 
@@ -106,79 +100,31 @@ def epsilon(bundle: Bundle) -> str:
     least = min(opinion.exact * (1 - _SOLVED), opinion.renyi * (1 - _GRID))
     require(claim >= least, f"the claim {claim:.6g} is below what the noise gives, {best:.6g}")
     require(claim <= best * (1 + _CLOSE), f"the claim {claim:.6g} is not what receipts give, {best:.6g}")
-    others = {"epsilon_rdp": (opinion.renyi, _GRID), "epsilon_gaussian": (opinion.gaussian, _CLOSE)}
-    for name, (value, tolerance) in others.items():
-        require(math.isclose(float(total[name]), value, rel_tol=tolerance), f"{name} is not what receipts give")
-    again = compose(receipts, delta)  # the same library gives the same digits, of which a claim shows six
-    for name in ("epsilon", *others):
-        same = math.isclose(float(total[name]), getattr(again, name), rel_tol=_AGAIN)
-        require(same, f"{name} is {total[name]!r}, not {getattr(again, name)!r}")
+    for name, value, tolerance in (("rdp", opinion.renyi, _GRID), ("gaussian", opinion.gaussian, _CLOSE)):
+        same = math.isclose(float(total[f"epsilon_{name}"]), value, rel_tol=tolerance)
+        require(same, f"epsilon_{name} is not what receipts give")
     part = f", {selection:.3g} of it for private categories" if selection else ""
     return f"epsilon {claim:.6g} at delta {delta:g}{part}; {opinion.text}"
 
 
 def account(bundle: Bundle) -> str:
-    """All keys of privacy.json, and no others, follow from settings, plan, receipts, ledger and files."""
-    privacy, params = bundle.json(names.PRIVACY), bundle.params
-    require(bundle.plan.private, "the run is not private: privacy.epsilon is inf")
-    order = [SELECTION_STAGE, "auxiliary", "privatize"]
-    answers = sorted(bundle.answers, key=lambda answer: (order.index(answer.receipt.stage), answer.receipt.query))
-    receipts = [answer.receipt for answer in answers]
-    budget = budget_of(bundle.records, params.privacy.population)
+    """All keys of privacy.json, and no others, follow from settings, plan, receipts, ledger, generators and files."""
+    privacy, project, answers = bundle.json(names.PRIVACY), bundle.project, bundle.answers
+    require(project.written_plan.private, "the run is not private: privacy.epsilon is inf")
+    budget = budget_of(bundle.records, project.params.privacy.population)
     require(budget is not None, "the ledger has no cap of this population")
     assert budget is not None
     digests = {answer.receipt.key: bundle.sha256(name) for name, answer in bundle.released_files.items()}
-    again = AccountedRun(
-        params,
-        bundle.plan,
-        answers,
-        _account(receipts, privacy["total"], params.privacy.delta),
-        LedgerState(str(bundle.records[0].body["ledger_id"]), budget, digests),
-        sample_request(bundle.sample),
-        {str(Outputs.project_path(name)): bundle.sha256(name) for name in bundle.project.outputs.files},
-        notes(bundle.project.method, bundle.row_sets, bundle.auxiliary),
-        bundle.schema.rules,
-        privacy.get("relations"),  # the check of the generator computes them
-    ).to_json()
+    ledger = LedgerState(str(bundle.records[0].body["ledger_id"]), budget, digests)
+    outputs = {str(Outputs.project_path(name)): bundle.sha256(name) for name in project.outputs.files}
     software = privacy["software"]
     versions = all(re.fullmatch(VERSION, str(text)) for text in software.values())
     require(set(software) == {*SOFTWARE, "likeness"} and versions, "the account names unknown software")
-    expected = json.loads(json_text({**again, "software": software}))
-    different = _first_difference(expected, privacy, names.PRIVACY)
-    require(different is None, f"{different} is not what receipts, settings and ledger give")
-    return f"{len(receipts)} queries, total rho {math.fsum(receipt.rho for receipt in receipts):.6g}; all keys agree"
-
-
-def _account(receipts: Sequence[Receipt], total: Mapping[str, Any], delta: float) -> Account:
-    """The composition: ρ and its curves from receipts, and the values of ε that :func:`epsilon` checks."""
-    curve, stages = curves_of(receipts)
-    return Account(
-        delta=delta,
-        rho=math.fsum(receipt.rho for receipt in receipts),
-        epsilon=float(total["epsilon"]),
-        epsilon_rdp=float(total["epsilon_rdp"]),
-        epsilon_gaussian=float(total["epsilon_gaussian"]),
-        orders=ORDERS,
-        curve=curve,
-        stages=stages,
-        delta_keys=math.fsum(receipt.delta_keys for receipt in receipts),
-    )
-
-
-def _first_difference(expected: Any, stated: Any, where: str) -> str | None:
-    """The first place where two JSON values differ beyond the last digits of a solver; None if they agree."""
-    if isinstance(expected, Mapping) and isinstance(stated, Mapping):
-        if set(expected) != set(stated):
-            return f"{where}: {sorted(set(expected) ^ set(stated))[0]}"
-        parts = [(expected[key], stated[key], f"{where}: {key}") for key in sorted(expected)]
-    elif isinstance(expected, list) and isinstance(stated, list) and len(expected) == len(stated):
-        parts = [(*pair, where) for pair in zip(expected, stated, strict=True)]
-    else:
-        same = type(expected) is type(stated) and repr(expected) == repr(stated)  # 0.0 is not -0.0
-        if isinstance(expected, float) and isinstance(stated, float) and where.endswith(": spent_epsilon"):
-            same = math.isclose(expected, stated, rel_tol=_EXACT)
-        return None if same else where
-    return next(filter(None, (_first_difference(*part) for part in parts)), None)
+    again = json.loads(json_text({**account_of(project, answers, ledger, outputs), "software": software}))
+    different = first_difference(again, privacy, names.PRIVACY, _SOLVED_KEYS)
+    require(different is None, f"{different} is not what receipts, settings, generator and ledger give")
+    rho = math.fsum(answer.receipt.rho for answer in answers)
+    return f"{len(answers)} queries, total rho {rho:.6g}; all keys agree"
 
 
 def plan(bundle: Bundle) -> str:
@@ -188,60 +134,23 @@ def plan(bundle: Bundle) -> str:
     from settings, schema and earlier released values. So bins, scales and clipping bounds come from public settings or
     released statistics alone.
     """
-    params, plan, released = bundle.params, bundle.plan, bundle.released_files
-    installed = distribution_of(params.method)
-    if plan.plugin != installed:
-        require(not METHODS.is_ours(params.method), f"{names.PLAN_FILE} names a distribution for a method of Likeness")
-        raise Untestable(f"{params.method} was that of {plan.plugin}. Here is {installed}: install the same version")
-    try:
-        check_plan(bundle.project, plan)
-    except ReleaseError:
-        raise Wrong(f"{names.PLAN_FILE} is not the plan of {names.SETTINGS}") from None
-    spelled = [canonical_json(_spelling(each.to_dict())) for each in (plan, bundle.project.plan)]
-    rounded = all(float(f"{query.noise_multiplier:.12g}") == query.noise_multiplier for query in plan.queries)
-    costs = ((query.rho, 1 / (2 * query.noise_multiplier**2)) for query in plan.queries if query.noise_multiplier)
+    stated, released, method = bundle.project.written_plan, bundle.released_files, bundle.project.params.method
+    installed = distribution_of(method)
+    if stated.plugin != installed:
+        require(not METHODS.is_ours(method), f"{names.PLAN_FILE} names a distribution for a method of Likeness")
+        raise Untestable(f"{method} was that of {stated.plugin}. Here is {installed}: install the same version")
+    for fault in faults_of(bundle.project, stated, released):
+        raise Wrong(fault)
+    rounded = all(float(f"{query.noise_multiplier:.12g}") == query.noise_multiplier for query in stated.queries)
+    costs = ((query.rho, 1 / (2 * query.noise_multiplier**2)) for query in stated.queries if query.noise_multiplier)
     exact = rounded and all(math.isclose(*pair, rel_tol=_LAST_DIGITS) for pair in costs)
-    require(spelled[0] == spelled[1] and exact, f"{names.PLAN_FILE} has numbers of another form than Likeness writes")
-    answered = sorted(answer.receipt.query for answer in released.values())
-    same_queries = answered == sorted(query.query for query in plan.queries)
-    require(same_queries, f"{names.PLAN_FILE} has other queries than the releases")
-    rows = {(answer.receipt.digest, answer.receipt.group) for answer in released.values()}
-    require(len(rows) == 1, "the releases are of different rows")
-    queries = queries_of(bundle.project, plan, bundle.row_sets, bundle.auxiliary)
-    earlier = sum(answer.receipt.plan != plan.digest for answer in released.values())
+    require(exact, f"{names.PLAN_FILE} has numbers of another form than Likeness writes")
     for name, answer in released.items():
-        receipt, planned = answer.receipt, plan.query(answer.receipt.query)
-        same = {
-            "adjacency": (receipt.adjacency, str(plan.adjacency)),
-            "identity": (receipt.identity, plan.identity),
-            "unit of privacy": (receipt.unit, plan.unit),
-            "method": (receipt.method if receipt.plan == plan.digest else plan.method, plan.method),
-            "plugin": (receipt.plugin if receipt.plan == plan.digest else plan.plugin, plan.plugin),
-            "stage": (receipt.stage, planned.stage),
-            "delta": (receipt.delta_keys, planned.delta_keys),
-            "series": (GROWING if receipt.group else NONE, params.privacy.series),
-            "slot": (_DRAW.sub("", receipt.slot), params.ledger.attempt),
-        }
-        for field, (stated, expected) in same.items():
-            require(stated == expected, f"{name}: another {field} than the plan's")
-        noise = math.isclose(receipt.noise_multiplier, planned.noise_multiplier, rel_tol=_EXACT)
-        require(noise, f"{name}: another noise than the plan's")
-        require(bool(_SAMPLER.fullmatch(receipt.sampler)), f"{name}: the receipt lacks the name of the sampler")
-        try:
-            check_answer(*queries[receipt.query], answer, name)
-        except ReleaseError:
-            raise Wrong(f"{name}: answers another query than that of {names.SETTINGS} and {names.SCHEMA}") from None
+        named = bool(_SAMPLER.fullmatch(answer.receipt.sampler))
+        require(named, f"{name}: the receipt lacks the name of the sampler")
+    earlier = sum(answer.receipt.plan != stated.digest for answer in released.values())
     reused = f"; {earlier} of them are releases of an earlier plan" if earlier else ""
     return f"the plan is that of the settings, and its {len(released)} queries are the releases{reused}"
-
-
-def _spelling(value: Any) -> Any:
-    """A JSON value with the types of its floats in their place, but for zeros, which have a sign."""
-    if isinstance(value, Mapping):
-        return {key: _spelling(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_spelling(item) for item in value]
-    return "a float" if isinstance(value, float) and value else repr(value)
 
 
 _MOST_NAMES = 9  # of other people in one sentence
@@ -255,7 +164,7 @@ _TWINS = str.maketrans(
 
 def lifetime(bundle: Bundle) -> str:
     """All records about this population are shown: each other record proves that it is about others."""
-    identity, hidden, others = bundle.params.privacy.population, 0, dict[str, None]()
+    identity, hidden, others = bundle.project.params.privacy.population, 0, dict[str, None]()
     for number, record in enumerate(bundle.chain, start=1):
         if "body" in record:
             continue

@@ -195,7 +195,7 @@ def entries(bundle: Bundle) -> str:
         for fact in FACTS:
             same = canonical_json(facts[fact]) == canonical_json(entry.body[fact])
             require(same, f"{name}: the ledger reserved another {fact}")
-        encoding = rows_of(bundle.row_sets, receipt.query).encoding if receipt.threshold is None else written
+        encoding = rows_of(bundle.project.row_sets, receipt.query).encoding if receipt.threshold is None else written
         require(entry.body["encoding"] == encoding, f"{name}: the ledger reserved another encoding")
     _check_published(bundle)
     return f"{len(bundle.released_files)} releases were reserved, committed and published as they are here"
@@ -205,7 +205,7 @@ def _check_published(bundle: Bundle) -> None:
     """The ledger has the files of the bundle, made from exactly these releases."""
     files = names.recorded_files(bundle.project.outputs)
     published = {
-        "identity": bundle.params.privacy.population,
+        "identity": bundle.project.params.privacy.population,
         "files": {name: bundle.sha256(name) for name in files},
         "releases": sorted(answer.receipt.key for answer in bundle.answers),
     }
@@ -220,7 +220,7 @@ def costs(bundle: Bundle) -> str:
     The cost of each reservation is computed again, from its specification, noise, adjacency and unit. What these people
     have spent stays within the cap that is in force there.
     """
-    spent = _Spending(bundle.params.privacy.population, bundle.records[0].body["ledger_id"])
+    spent = _Spending(bundle.project.params.privacy.population, bundle.records[0].body["ledger_id"])
     for record in bundle.records[1:]:
         spent.add(record)
     if spent.unknown:

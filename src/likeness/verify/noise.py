@@ -107,13 +107,13 @@ def _check_totals(bundle: Bundle) -> None:
             continue
         feature = query_again(receipt).feature
         if terms in ("each_record", "all_records", "each_person") and (total := _totals(feature, answer)) is not None:
-            rows = prefix_of(bundle.public_schema.row_sets, receipt.query) if terms == "each_person" else ""
+            rows = prefix_of(bundle.project.public_schema.row_sets, receipt.query) if terms == "each_person" else ""
             counted.setdefault((rows, receipt.num_groups), []).append((name, *total))
             if receipt.num_groups > 1:
                 in_all = total[0].sum(keepdims=True), total[1] * receipt.num_groups
                 counted.setdefault((rows, 1), []).append((name, *in_all))
     is_public = any(answer.receipt.adjacency == Adjacency.REPLACE_ONE for answer in bundle.released_files.values())
-    public = bundle.plan.num_records if is_public else None
+    public = bundle.project.written_plan.num_records if is_public else None
     for (_, groups), totals in counted.items():
         if public is not None and groups == 1:
             totals.append((names.PLAN_FILE, np.array([float(public)]), 0.0))
@@ -130,11 +130,11 @@ def _check_columns(bundle: Bundle) -> int:
     squared distances from their mean, in units of its variance, are chi-square.
     """
     compared = 0
-    for rows in bundle.row_sets:
+    for rows in bundle.project.row_sets:
         schema, counted = rows.context.schema, dict[str, list[tuple[Cells, np.ndarray, float]]]()
         selected = {answer.receipt.feature["column"]: answer for answer in bundle.answers if answer.keys}
         for answer in bundle.answers:
-            if prefix_of(bundle.public_schema.row_sets, answer.receipt.query) != rows.prefix:
+            if prefix_of(bundle.project.public_schema.row_sets, answer.receipt.query) != rows.prefix:
                 continue
             for table in tables_of(answer, schema):
                 for axis, (name, cells) in enumerate(table.columns.items(), table.counts.ndim - len(table.columns)):

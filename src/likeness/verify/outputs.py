@@ -21,11 +21,13 @@ from likeness.core.messages import LOG
 from likeness.core.text import fault_of, texts_in
 from likeness.data.encoding.dtypes import to_dtypes, typed_again
 from likeness.generators.base import Compute
-from likeness.inference.relations import summary
 from likeness.methods import METHODS
 from likeness.methods.fit import fit_all, with_provenance
 from likeness.methods.saved_generator import SavedGenerator
-from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic, sample_request
+from likeness.pipeline.consistency import auxiliary_of
+from likeness.pipeline.project import Project
+from likeness.pipeline.synthetic_table import parquet_bytes, read_synthetic
+from likeness.pipeline.written_tables import origin_of, plain_file, synthetic_tables, table_request
 from likeness.preflight.forecast import training_seconds
 from likeness.report.statement import statement
 
@@ -59,9 +61,9 @@ def texts(bundle: Bundle) -> str:
     require(short, f"a text of {names.PRIVACY} has several lines, or is too long")
     require(bundle.text(names.STATEMENT) == statement(privacy), f"{names.STATEMENT} is not that of {names.PRIVACY}")
     require(bundle.text(names.CARD) == data_card(privacy, schema), f"{names.CARD} is not that of {names.PRIVACY}")
-    phrases = bundle.params.privacy.population, bundle.params.privacy.unit, schema.name, schema.source
+    phrases = bundle.project.params.privacy.population, bundle.project.params.privacy.unit, schema.name, schema.source
     listed = ", ".join(repr(text) for text in phrases)
-    rest = sum(len(text) for _, text in texts_in(bundle.public_schema.to_dict()))
+    rest = sum(len(text) for _, text in texts_in(bundle.project.public_schema.to_dict()))
     return (
         f"statement and data card are those of the account; words that only their author can vouch for: {listed}, "
         f"and {rest:,} characters of names and categories in {names.SCHEMA}"
@@ -69,31 +71,25 @@ def texts(bundle: Bundle) -> str:
 
 
 def generator(bundle: Bundle) -> str:
-    """The generator's specification follows from settings and releases. The training check covers its weights.
-
-    The relations of the account follow from releases and generator.
-    """
-    generators = [SavedGenerator.load(bundle.folder / rows.generator) for rows in bundle.row_sets]
-    for rows, saved in zip(bundle.row_sets, generators, strict=True):
+    """The generator's specification follows from settings and releases. The training check covers its weights."""
+    generators = [SavedGenerator.load(bundle.folder / rows.generator) for rows in bundle.project.row_sets]
+    for rows, saved in zip(bundle.project.row_sets, generators, strict=True):
         spec = _blueprint(bundle, rows, saved).spec()
         require(saved.spec() == spec, "the generator is not the one that these settings and releases give")
         where = saved.provenance["environment"]
-        is_origin = _is_origin(where, _trainers(bundle.params.method, saved))
+        is_origin = _is_origin(where, _trainers(bundle.project.params.method, saved))
         require(is_origin, "the generator has an origin that is not a machine")
-        device = where["device"] if "torch" in where else bundle.params.train.device
-        same = bundle.params.train.device in ("auto", device)
+        device = where["device"] if "torch" in where else bundle.project.params.train.device
+        same = bundle.project.params.train.device in ("auto", device)
         require(same, f"the generator was trained on another device than {names.SETTINGS} asks for")
-    relations = summary(bundle.row_sets, bundle.answers, generators)
-    stated = bundle.json(names.PRIVACY).get("relations", {})
-    require(stated == relations, f"{names.PRIVACY}: relations are not those of releases and generator")
-    return f"specification of {bundle.params.method}, computed again; weights: see training"
+    return f"specification of {bundle.project.params.method}, computed again; weights: see training"
 
 
 def _blueprint(bundle: Bundle, rows: "RowSet", saved: "SavedGenerator") -> "SavedGenerator":
     """The generator that the settings give, without memory for its weights."""
     receipts, where = [answer.receipt for answer in bundle.answers], saved.provenance["environment"]
     method = bundle.project.method
-    auxiliary = rows.auxiliary(bundle.auxiliary)
+    auxiliary = rows.auxiliary(auxiliary_of(bundle.answers))
     blueprint = method.blueprint(rows.context, auxiliary)
     return with_provenance(blueprint, method, auxiliary, receipts, where)
 
@@ -130,16 +126,16 @@ def training(bundle: Bundle) -> str:
     if not bundle.retrain:
         raise Untestable("not done: the weights of the generator are believed. Run: likeness verify --retrain")
 
-    where = SavedGenerator.load(bundle.folder / bundle.row_sets[0].generator).provenance["environment"]
+    where = SavedGenerator.load(bundle.folder / bundle.project.row_sets[0].generator).provenance["environment"]
     _refuse_elsewhere(bundle.project.method, where)
     minutes, work = _work(bundle)
     LOG.info("training again: %s", work)
     if minutes > bundle.most_minutes:
         raise Untestable(f"not done: {work}. Allow more: likeness verify --retrain --most-minutes {minutes + 1:.0f}")
-    train, weights = bundle.params.train, 0
+    train, weights = bundle.project.params.train, 0
     compute = Compute(where["device"], train.threads, train.precision)
-    trained, _ = fit_all(bundle.project.method, bundle.row_sets, bundle.answers, compute)
-    for rows, again in zip(bundle.row_sets, trained, strict=True):
+    trained, _ = fit_all(bundle.project.method, bundle.project.row_sets, bundle.answers, compute)
+    for rows, again in zip(bundle.project.row_sets, trained, strict=True):
         weights += _trained_again(SavedGenerator.load(bundle.folder / rows.generator), again)
     return f"trained again: {weights:,} weights, equal to the bit"
 
@@ -159,7 +155,7 @@ def _work(bundle: Bundle) -> tuple[float, str]:
     seconds, recipe = 0.0, bundle.project.method
     train: Any = vars(recipe)["train"]
     coordinates = {answer.receipt.query: answer.lattice.size for answer in bundle.answers}
-    for rows in bundle.row_sets:
+    for rows in bundle.project.row_sets:
         ours = [name for name in coordinates if name.startswith(rows.prefix)]
         sizes = {name.removeprefix(rows.prefix): coordinates[name] for name in ours}
         seconds += training_seconds(recipe, rows.context, sizes) or 0.0
@@ -209,32 +205,28 @@ def written_by(path: Path) -> str:
 
 def table(bundle: Bundle) -> str:
     """Both files of each table are the generator's draw with the public seed, to the byte."""
-    sample, privacy = bundle.sample, bundle.json(names.PRIVACY)
-    stem, schema = next(iter(bundle.model.tables.items()))
+    project = bundle.project
+    sample, model = project.sample, project.model
+    stem, schema = next(iter(model.tables.items()))
     # A row has at least a byte a column: never draw more rows than the file can hold.
-    name, room = _plain_name(bundle, stem), (bundle.folder / _plain_name(bundle, stem)).stat().st_size
-    require(sample.rows * len(schema.columns) <= room, f"{name} has fewer rows than {names.SETTINGS} states")
-    drawn = bundle.model.draw(bundle.model.load_generators(bundle.folder / "generator"), *sample)
+    plain = plain_file(project, stem)
+    enough = sample.rows * len(schema.columns) <= plain.stat().st_size
+    require(enough, f"{plain.name} has fewer rows than {names.SETTINGS} states")
+    drawn = model.draw(model.load_generators(project.paths.generator), *sample)
     others, different = [], 0
     for stem, again in drawn.items():
-        files = {
-            path: digest
-            for path, digest in privacy["outputs"].items()
-            if Path(path).suffix != ".parquet" and Path(path).stem in (stem, "spec", "weights")
-        }
-        plain = (bundle.folder / _plain_name(bundle, stem)).read_bytes()
-        parquet = (bundle.folder / f"{stem}.parquet").read_bytes()
-        if plain == _plain(bundle, stem, again) and parquet == parquet_bytes(again, files, sample_request(sample)):
+        content = parquet_bytes(again, origin_of(project, stem), table_request(project))
+        if _has_plain(project, stem, again) and content == project.output(f"{stem}.parquet").read_bytes():
             continue
-        different += _count_rounded_cells(bundle, stem, again, files)
-        others.append(stem)
+        different += _count_rounded_cells(project, stem, again, content)
+        others.append(f"{stem}.parquet")
     if not others:
         counts = ", ".join(f"{len(again):,} rows" for again in drawn.values())
         return f"{counts}, drawn again from the generator; all files equal to the byte"
     if not different:
-        name = f"{others[0]}.parquet"
-        writer = written_by(bundle.folder / name)
-        raise Untestable(f"drawn again: all cells are equal. {name} has the bytes of {writer}. Run the check with it")
+        writer = written_by(project.output(others[0]))
+        fault = f"drawn again: all cells are equal. {others[0]} has the bytes of {writer}"
+        raise Untestable(f"{fault}. Run the check with it")
     cells = sum(again.size for again in drawn.values())
     raise Untestable(
         f"drawn again: {different:,} of {cells:,} cells differ, none by more than the rounding of another "
@@ -242,51 +234,44 @@ def table(bundle: Bundle) -> str:
     )
 
 
-def _plain_name(bundle: Bundle, stem: str) -> str:
-    """The file of a table beside that of Parquet."""
-    return f"{stem}.{bundle.project.outputs.plain}"
+def _has_plain(project: Project, stem: str, table: "DataFrame") -> bool:
+    """Tell whether the file beside Parquet has the bytes of a table, as the settings say that its source is written."""
+    content = project.model.plain_bytes(table, stem, project.params.ingest.format)
+    return content == plain_file(project, stem).read_bytes()
 
 
-def _plain(bundle: Bundle, stem: str, table: "DataFrame") -> bytes:
-    """A table without Parquet, as the settings say that its source is written."""
-    return bundle.model.plain_bytes(table, stem, bundle.params.ingest.format)
-
-
-def _count_rounded_cells(bundle: Bundle, stem: str, drawn: "DataFrame", files: Mapping[str, str]) -> int:
-    """Number of cells of a table that differ from the draw by rounding. ``files`` are those of its lineage."""
-    schema, name = bundle.model.tables[stem], f"{stem}.parquet"
-    stated, again = _read(bundle, stem, drawn, files), typed_again(drawn, schema)
-    plain = (bundle.folder / _plain_name(bundle, stem)).read_bytes()
-    same = plain == _plain(bundle, stem, to_dtypes(stated, schema))
-    require(same, f"{_plain_name(bundle, stem)} is not the table of {name}")
-    if plain == _plain(bundle, stem, drawn):
+def _count_rounded_cells(project: Project, stem: str, drawn: "DataFrame", content: bytes) -> int:
+    """Number of cells of a table that differ from the draw by rounding. ``content`` is the draw as Parquet."""
+    schema, name = project.model.tables[stem], f"{stem}.parquet"
+    stated, again = _read(project, stem, content), typed_again(drawn, schema)
+    same = _has_plain(project, stem, to_dtypes(stated, schema))
+    require(same, f"{plain_file(project, stem).name} is not the table of {name}")
+    if _has_plain(project, stem, drawn):
         return 0
-    key = bundle.model.key
+    key = project.model.key
     require(key is None or stated[key].equals(again[key]), f"{name} has other keys than the table drawn again")
     return sum(_differences(stated[column.name], again[column.name], column, name) for column in schema.columns)
 
 
 def rules(bundle: Bundle) -> str:
     """No row of the table breaks a rule of the schema."""
-    if bundle.model.key is None and not bundle.schema.rules:  # linked tables have rules of their own
+    model = bundle.project.model
+    if model.key is None and not bundle.project.schema.rules:  # linked tables have rules of their own
         return "the schema has none"
-    schemas = bundle.model.tables
-    tables = {stem: read_synthetic(bundle.folder / f"{stem}.parquet", schemas[stem]) for stem in schemas}
-    broken = bundle.model.count_violations(tables)
+    broken = model.count_violations(synthetic_tables(bundle.project))
     worst = max(broken, key=lambda text: broken[text])
-    files = ", ".join(f"{stem}.parquet" for stem in tables)
+    files = ", ".join(f"{stem}.parquet" for stem in model.tables)
     require(not broken[worst], f"{broken[worst]:,} rows of {files} break the rule {worst}")
     return f"{len(broken)} of the schema; no row of the table breaks one"
 
 
-def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str]) -> "DataFrame":
+def _read(project: Project, stem: str, again: bytes) -> "DataFrame":
     """The typed rows of the Parquet file, only if its header is that of the table drawn again."""
-    expected = pq.ParquetFile(pa.BufferReader(parquet_bytes(again, files, sample_request(bundle.sample))))
-    path = bundle.folder / f"{stem}.parquet"
+    expected, path = pq.ParquetFile(pa.BufferReader(again)), project.output(f"{stem}.parquet")
     with pq.ParquetFile(path) as file:
         stated = file.metadata
         groups = [stated.row_group(index) for index in range(stated.num_row_groups)]
-        rows = stated.num_rows == sum(group.num_rows for group in groups) == len(again)
+        rows = stated.num_rows == sum(group.num_rows for group in groups) == expected.metadata.num_rows
         same = rows and file.schema_arrow.equals(expected.schema_arrow)
         require(same, f"{path.name} has other columns or rows than the table drawn again")
         columns = [group.column(index) for group in groups for index in range(group.num_columns)]
@@ -295,7 +280,7 @@ def _read(bundle: Bundle, stem: str, again: "DataFrame", files: Mapping[str, str
         bare = all(not field.metadata for field in file.schema_arrow)
         same = whole and bare and _lineage(file, path.name) == _lineage(expected, path.name)
         require(same, f"{path.name} carries more than the table")
-    return read_synthetic(path, bundle.model.tables[stem])
+    return read_synthetic(path, project.model.tables[stem])
 
 
 def _lineage(file: "ParquetFile", name: str) -> dict[bytes, Any]:
