@@ -1,8 +1,8 @@
 """Delete a wing, and see that all else works: a copy of the tree without its package and its tests.
 
 Run: ``python scripts/without.py WING [WING ...] [--whole]``; see ``WINGS``, or ``all``.
-The copy uses the packages of this environment. It passes the contract tests that train nothing, and one run of
-``marginals`` on Adult. With ``--whole`` the copy is installed into a new environment, and passes all of ``tests`` but
+The copy uses the packages of this environment. It passes the contract tests that train nothing; the last one also a run
+of ``marginals`` on Adult. With ``--whole`` the copy is installed into a new environment, and passes all of ``tests`` but
 the slow ones; ``evidence`` needs all wings.
 """
 
@@ -39,8 +39,8 @@ def copy_without(wing: str, target: Path) -> None:
             shutil.copy(ROOT / name, target / name)
 
 
-def without(wing: str, whole: bool) -> float:
-    """Test the tree without a wing; return the seconds.
+def without(wing: str, whole: bool, runs: bool) -> float:
+    """Test the tree without a wing, if asked with a run on Adult; return the seconds.
 
     Raises:
         subprocess.CalledProcessError: something else than the wing fails.
@@ -67,7 +67,7 @@ def without(wing: str, whole: bool) -> float:
         else:
             # What an installer would write beside the packages: without it no entry point is seen.
             run("-c", "from setuptools import setup; setup()", "--quiet", "egg_info")
-        adult = subprocess.Popen([python, "-c", ADULT], cwd=tree, env=environment)
+        adult = subprocess.Popen([python, "-c", ADULT if runs else ""], cwd=tree, env=environment)
         pytest = ["-m", "pytest"]  # beside the run of Adult, on the other core
         if whole:
             run(*pytest, "--numprocesses", "2", "--dist", "loadgroup", "-m", "not slow", "tests")
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("--whole", action="store_true")
     arguments = parser.parse_args()
     for wing in arguments.wings:
-        print(f"without {wing}: {without(wing, arguments.whole):.0f} s", flush=True)
+        print(f"without {wing}: {without(wing, arguments.whole, wing == arguments.wings[-1]):.0f} s", flush=True)
 
 
 if __name__ == "__main__":
