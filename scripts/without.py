@@ -1,9 +1,9 @@
 """Delete a wing, and see that all else works: a copy of the tree without its package and its tests.
 
 Run: ``python scripts/without.py WING [WING ...] [--whole]``; see ``WINGS``, or ``all``.
-The copy uses the packages of this environment. It passes the contract tests that train nothing; the last one also a run
-of ``marginals`` on Adult. With ``--whole`` the copy is installed into a new environment, and passes all of ``tests`` but
-the slow ones; ``evidence`` needs all wings.
+The copy uses the packages of this environment. It passes the contract tests that train nothing. The last copy also
+passes one run of ``marginals`` on Adult. With ``--whole`` a copy is installed into a new environment, and passes all of
+``tests`` but the slow ones; ``evidence`` needs all wings.
 """
 
 import argparse
