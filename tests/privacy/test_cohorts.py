@@ -150,7 +150,9 @@ def test_a_ledger_takes_one_night_after_the_other(ledger: Ledger, monkeypatch: M
         budget = ledger.budget("people")
         assert budget is not None and budget.spent_rho == pytest.approx(0.1 * CAP * day.bit_length())
         before = ledger.records()
-        for change in ({"digest": "other rows"}, {"group": f"{day + 1}-{day + 1}"}, {"group": "9-9"}):
+        schema = {"details": {"query": f"night {day}", "stage": "privatize"}, "encoding": "of a clone's other schema"}
+        others = {"digest": "other rows"}, {"group": f"{day + 1}-{day + 1}"}, {"group": "9-9"}, {"plan": "of a clone"}
+        for change in (*others, schema):
             with pytest.raises(BudgetError, match=r"on record, and this release is about other rows, or other nights"):
                 ledger.reserve(request("other", night, **change))
         assert ledger.records() == before and tonight(ledger, {"ann"}).group == night.group

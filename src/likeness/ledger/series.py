@@ -47,6 +47,7 @@ class Series:
     Attributes:
         night: the newest; None before the first.
         ends: last nights of cohorts, see :meth:`likeness.privacy.cohorts.Cohort.from_night`.
+        asked: plan and query of each release of the newest night that is not lost, by its key.
         waiting: releases of the newest night without a commit, from key to stage.
         complete: whether the last stage of the newest night has a commit.
         longest: days of the longest gap between two nights.
@@ -56,6 +57,7 @@ class Series:
 
     night: Night | None = None
     ends: set[int] = field(default_factory=lambda: {0})
+    asked: dict[str, tuple[str, str]] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
     complete: bool = False
     longest: int = 0
@@ -76,6 +78,8 @@ class Series:
             body = record.body
             if record.kind == "commit":
                 series.commit(str(body["key"]))
+            elif record.kind == "lost":
+                series.asked.pop(str(body["key"]), None)
             elif record.kind == DAY:
                 series.confirmed = record.time
             elif record.kind == FEWER and body["identity"] == population:
@@ -153,10 +157,11 @@ class Series:
             return
         if self.night is None or self.night.cohort != cohort:
             self.ends |= self._newest_end()
-            self.waiting, self.complete, self.confirmed, day = {}, False, "", str(body["day"])
+            self.asked, self.waiting, self.complete, self.confirmed, day = {}, {}, False, "", str(body["day"])
             self.longest = max(self.longest, 0 if self.night is None else days_between(self.night.day, day))
             self.night = Night(cohort, day, str(body["digest"]), str(body["first_nights"]))
         self.waiting[str(body["key"])] = str(body.get("stage"))
+        self.asked[str(body["key"])] = str(body.get("plan")), str(body.get("query"))
 
     def commit(self, key: str) -> None:
         """Take a commit."""
@@ -164,7 +169,9 @@ class Series:
 
 
 def check_night(records: Sequence[Record], request: Reservation, day: str) -> None:
-    """Refuse a release about a cohort that is not that of the night, or about other rows of it.
+    """Refuse a release about a cohort that is not that of the night, or about other rows of it, or by other settings.
+
+    Two clones with two schemas or plans would both pay for one cohort, and neither would notice.
 
     Args:
         records: of the ledger.
@@ -172,17 +179,19 @@ def check_night(records: Sequence[Record], request: Reservation, day: str) -> No
         day: of its record.
 
     Raises:
-        BudgetError: the night has another cohort, or its rows are on record already.
+        BudgetError: the night has another cohort, other rows or another plan, or has answered this query.
         LedgerError: the rows were read on an earlier day.
     """
     if request.group:
         if not 0 <= days_between(request.day, day) <= MOST_BACK:
             raise LedgerError(f"the rows of this night were read on {request.day}, and it is {day}. Run: likeness run")
         series = Series.from_records(records, request.population, request.attempt)
-        cohort = Cohort.from_group(request.group)
-        if request.unit is None or cohort is None or not series.allows(cohort, request.digest, request.day):
+        cohort, query = Cohort.from_group(request.group), request.details["query"]
+        asked = series.asked.values() if series.night is not None and series.night.cohort == cohort else ()
+        other = any(plan != request.plan or answered == query for plan, answered in asked)
+        if request.unit is None or cohort is None or other or not series.allows(cohort, request.digest, request.day):
             raise BudgetError(
                 f"a night of the series about '{request.population}' is on record, and this release is about other "
-                "rows, or other nights. Nothing was spent. A night has one version of its rows. Run it again on the "
-                "next day (UTC), or give back the rows that the night began with."
+                "rows, or other nights, or asks by another schema or plan. Nothing was spent. A night has one version "
+                "of each. Run it again on the next day (UTC), or give back those that the night began with."
             )
