@@ -1,5 +1,6 @@
 """``likeness doctor`` names each place of a project that is wrong, and the remedy."""
 
+import os
 import shutil
 from base64 import b64decode
 from collections import namedtuple
@@ -8,6 +9,8 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from dvc.fs import LocalFileSystem
+from dvc.rwlock import rwlock
 from pytest import MonkeyPatch
 from typer.testing import CliRunner
 
@@ -81,16 +84,23 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     monkeypatch.delenv("PREFECT_API_URL")
     monkeypatch.setattr("likeness.preflight.doctor._SECONDS", 0.1)
     with lock_chain(locate()):
-        assert "end that process" in faults()["lock of the ledger"]
+        assert faults()["lock of the ledger"].startswith(f"process {os.getpid()} has held it")
     with Project.load().ledger_session.exclusive_run(0):
-        assert "end its process" in faults()["lock of runs"]
+        assert f"end process {os.getpid()}: the lock" in faults()["lock of runs"]
+    (tmp_path / ".dvc/tmp").mkdir(parents=True)
+    with rwlock(str(tmp_path / ".dvc/tmp"), LocalFileSystem(), "dvc repro", [], ["a.csv"], False):
+        assert f"process {os.getpid()}. .dvc/tmp/rwlock names it" in faults()["files of DVC"]
     usage = namedtuple("usage", "total used free")(10**12, 10**12, 5 * 2**20)
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda _: usage)
-        assert faults()["disk"] == "only 5 MB are free. Make room."
-    anchor_path(locate().anchor, locate().location).unlink()
-    assert "anchor" in faults()["ledger"]
-    assert CliRunner().invoke(app, ["doctor"]).exit_code == 1
+        assert faults()["disk"] == "5 MB are free, and a run needs up to 100 MB. Make room."
+    anchor = anchor_path(locate().anchor, locate().location)
+    whole = anchor.read_text()
+    for cut in ("", whole[:40], None):  # what is said of a lost or cut anchor is done, and mends it
+        anchor.unlink() if cut is None else anchor.write_text(cut)
+        advice = faults()["ledger"].partition("Run: likeness ")[2].split()
+        assert CliRunner().invoke(app, ["doctor"]).exit_code == 1 and advice[:2] == ["ledger", "reanchor"]
+        assert CliRunner().invoke(app, advice).exit_code == 0 and anchor.read_text() == whole and not faults()
 
 
 def test_who_stops_at_a_question_of_new_is_told_how_to_go_on(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ schedule, would give the seconds of private stages. Scores from real rows withou
 import json
 import math
 import os
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -19,6 +20,7 @@ from urllib.parse import urlsplit
 
 from mlflow.entities import Dataset, DatasetInput, Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
+from mlflow.store.db import utils
 from mlflow.tracking import MlflowClient
 
 from likeness.config.params import Params
@@ -36,6 +38,7 @@ from likeness.report.files import read_losses
 # Outputs and dependencies of stages whose duration depends on private rows.
 _PRIVATE = (ProjectPaths.private, ProjectPaths.internal)
 _SQLITE = "sqlite:///"
+_UTILS: Any = utils  # it has no types
 _BATCH = 500  # metrics in one call; MLflow takes at most 1000 items
 _PARAMS, _LONGEST = 100, 500  # settings in one call, and characters of one
 
@@ -69,7 +72,6 @@ def tracking_store(project: Project) -> tuple[str, Path]:
     database = (project.root / expand_home(inside)).resolve() if inside else user_folders()[0] / "mlflow" / "mlflow.db"
     if uri.startswith(_SQLITE):
         uri = f"{_SQLITE}{database}"
-    database.parent.mkdir(parents=True, exist_ok=True)
     return uri, database.parent
 
 
@@ -131,7 +133,11 @@ def run_witnesses(project: Project) -> list[Witness]:
     """
     uri, _ = tracking_store(project)
     witnesses: list[Witness] = []
+    if uri.startswith(_SQLITE) and not Path(uri.removeprefix(_SQLITE)).exists():
+        return witnesses  # who looks makes no database
     try:
+        if "sql" in uri.partition(":")[0]:  # a client would upgrade a database that lacks tables
+            _UTILS._verify_schema(_UTILS.create_sqlalchemy_engine(uri))
         client = MlflowClient(tracking_uri=uri)
         experiment = client.get_experiment_by_name(project.params.tracking.experiment)
         token: str | None = None
@@ -146,9 +152,20 @@ def run_witnesses(project: Project) -> list[Witness]:
             if not token:
                 break
     except MlflowException as error:
-        fault = f"MLflow cannot use {_hide_password(uri)} ({type(error).__name__})"
-        raise LikenessError(f"{fault}. Check tracking.uri.") from None
+        raise _refusal(uri, error) from None
     return witnesses
+
+
+def _refusal(uri: str, error: MlflowException) -> LikenessError:
+    """What MLflow says of its store, and the remedy: a database of another version than this MLflow has one too."""
+    said, shown = " ".join(str(error).replace(uri, "").split()), _hide_password(uri)
+    remedy = "Start the server, or set tracking.uri in params.yaml to null for a database in the user's data folder."
+    if version := re.search(r"out-of-date database schema \(found version (\w+)", said):
+        is_older = any(Path(utils.__file__).parents[1].glob(f"db_migrations/versions/{version[1]}_*.py"))
+        said = f"its tables have version {version[1]}, which this MLflow {'upgrades' if is_older else 'does not know'}"
+        upgrade = f"Back it up, and run: mlflow db upgrade {shown}"
+        remedy = upgrade if is_older else "A newer one made them. Run: pip install --upgrade mlflow"
+    return LikenessError(f"MLflow cannot use {shown} ({said[:300]}). {remedy}")
 
 
 @contextmanager
@@ -157,6 +174,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     name = params.tracking.experiment
     # A server chooses the place of artifacts. Beside a database they would land in the working folder.
     location = (folder / "artifacts" / name).as_uri() if uri.startswith(_SQLITE) else None
+    folder.mkdir(parents=True, exist_ok=True)
     try:
         with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
             client = MlflowClient(tracking_uri=uri)
@@ -167,10 +185,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
         title = f"{params.privacy.population} {params.method} ε={params.privacy.epsilon:g}"
         run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
     except MlflowException as error:
-        raise LikenessError(
-            f"MLflow cannot use {_hide_password(uri)} ({' '.join(str(error).replace(uri, '').split())[:300]}). Start "
-            "the server, or set tracking.uri in params.yaml to null for a database in the user's data folder."
-        ) from None
+        raise _refusal(uri, error) from None
     try:
         yield client, run
     except BaseException:

@@ -18,7 +18,7 @@ from likeness.flows.reproduce import ended_by_signals, kill, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.pipeline.dvc_repair import dvc_processes
+from likeness.pipeline.dvc_repair import run_at_work
 from likeness.pipeline.project import Project
 
 ROOT = Path(__file__).parents[2]
@@ -131,7 +131,7 @@ def test_a_run_that_meets_another_says_so(toy: Path) -> None:
         assert outcome.ending == "Failed" and outcome.message.startswith(words)
         assert "delete the file." in outcome.message
     lock.write_text(lock.read_text().replace(str(os.getpid()), str(2**22 + 1)))  # more than a machine numbers
-    assert dvc_processes(toy) == []
+    assert run_at_work(toy) == ""
     assert reproduce(toy, "first", print).ending == "Ran"
 
 
@@ -150,7 +150,7 @@ def test_another_process_waits_until_the_first_is_gone_however_it_went(toy: Path
     holder = subprocess.Popen([sys.executable, "-c", HOLD], cwd=toy, env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert holder.stdout is not None and holder.stdout.readline() == "in\n"
-        busy = r"another run of 'uci-adult-1994' was still at work after 0\.6 s.*end its process"
+        busy = r"another run of 'uci-adult-1994' was still at work after 0\.6 s.*end process \d+: the lock"
         with pytest.raises(LikenessError, match=busy), Project.load(toy).ledger_session.exclusive_run(0.6):
             raise AssertionError("two at work")
         settings = (toy / "params.yaml").read_text()

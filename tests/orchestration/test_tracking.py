@@ -22,6 +22,7 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.witness import Witness
 from likeness.pipeline.project import Project
+from likeness.preflight.doctor import examine_places
 
 ROOT = Path(__file__).parents[2]
 MARKER = 0.123456789
@@ -107,6 +108,15 @@ def test_public_numbers_arrive_and_private_ones_stay(project: Path, tmp_path: Pa
     assert run.data.tags["ledger.head"] == head.head
     witness = Witness(f"tracking run {run.info.run_id}", head.ledger_id, head.count, head.head)
     assert wing().run_witnesses(Project.load()) == [witness]
+    database = tmp_path / "store/mlflow.db"
+    for version, remedy in (("0584bdc529eb", f"run: mlflow db upgrade sqlite:///{database}"), ("newer", "pip install")):
+        with sqlite3.connect(database) as connection:
+            (right,) = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+            connection.execute("UPDATE alembic_version SET version_num = ?", [version])
+        (found,) = (one for one in examine_places(Path()) if one.place == "database of MLflow")
+        assert f"tables have version {version}" in found.fault and remedy in found.fault
+        with sqlite3.connect(database) as connection:
+            connection.execute("UPDATE alembic_version SET version_num = ?", [right])
     stored = everything_stored(tmp_path / "store")
     assert b"# statement" in stored and b"<html>" in stored  # the search looks into artifacts too
     assert b"0.12345678" not in stored

@@ -28,7 +28,7 @@ from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import append
 from likeness.ledger.witness import Witness, check_witnesses, git_witnesses, read_trailers, trailer, write_trailer
-from likeness.pipeline.other_ledgers import LedgerReference, other_ledger, sibling_ledgers
+from likeness.pipeline.other_ledgers import LedgerReference, ledgers_beside, other_ledger
 from likeness.pipeline.project import Project
 from likeness.privacy.plan import QueryShare
 from likeness.release.door import Door
@@ -284,7 +284,7 @@ def test_a_ledger_of_another_version_is_named(
     monkeypatch.setenv("LIKENESS_ANCHOR", str(places.anchor))
     Ledger.start()
     home = locate()
-    assert [one.answered for one in sibling_ledgers(home, "people")] == [False]
+    assert ledgers_beside(home, "people") == []
     with make_engine(places).begin() as connection:
         connection.execute(insert(VERSIONS), {"version": VERSION + 1, "time": "2026-01-01"})
     with pytest.raises(LedgerError, match=rf"ledger\.sqlite names ledger {old.id} about 'people'"):

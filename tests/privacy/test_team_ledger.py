@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
-from postgres_server import server
+from postgres_server import account, server
 from pytest import MonkeyPatch
 from toys import ADD, CAP, ledger_of_people, request
 
@@ -181,12 +182,39 @@ with holding(dataclasses.replace(locate(), path=Path(sys.argv[1])), "run"):
 """
 
 
-def test_a_lock_among_machines_ends_with_its_holder(ledger: Ledger, machine: Callable[..., Home]) -> None:
+@pytest.mark.skipif(shutil.which("pgbouncer") is None, reason="pgbouncer is not installed")
+@pytest.mark.parametrize("mode", ["transaction", "session"])
+def test_a_pooler_is_refused_before_anything_is_spent(
+    ledger: Ledger, url: str, mode: str, socket: Path, monkeypatch: MonkeyPatch
+) -> None:
+    """In transaction mode two machines held one lock at once, and it outlived both."""
+    words, settings = account()[0], socket / f"{mode}.ini"
+    both = f"pool_mode={mode}\nlisten_addr=\nlisten_port=6432\nunix_socket_dir={socket}\nauth_type=any"
+    settings.write_text(f"[databases]\n*=host={socket} user=owner\n[pgbouncer]\n{both}\n")
+    pooler = subprocess.Popen([*words, "pgbouncer", "-q", settings])
+    try:
+        while not (socket / ".s.PGSQL.6432").exists():
+            assert pooler.poll() is None
+        pooled = dataclasses.replace(ledger.home, url=f"{url}&port=6432")
+        refused = pytest.raises(
+            LedgerError, match=r"a connection pooler, such as pgbouncer, .* PostgreSQL server itself"
+        )
+        with refused, holding(pooled, "run", 1):
+            raise AssertionError("at work")
+    finally:
+        pooler.terminate()
+        pooler.wait()
+
+
+def test_a_lock_among_machines_ends_with_its_holder(ledger: Ledger, machine: Callable[..., Home], url: str) -> None:
     command = [sys.executable, "-c", HOLD, str(machine("second").path)]
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None and holder.stdout.readline() == "in\n"
-    with pytest.raises(TimeoutError), holding(ledger.home, "run", 0.3):
+    with pytest.raises(TimeoutError) as named, holding(ledger.home, "run", 0.3):
         raise AssertionError("two at work")
+    execute(url, str(named.value).partition(": ")[2])  # what it says ends a lock of a machine that lost its power
+    with holding(ledger.home, "run", 5):
+        pass
     holder.kill()
     holder.wait()
     with holding(ledger.home, "run", 60):

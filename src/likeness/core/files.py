@@ -5,10 +5,10 @@ import math
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from filelock import BaseFileLock, FileLock
+from filelock import FileLock
 
 from likeness.core.errors import LikenessError
 
@@ -127,13 +127,32 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def file_lock(path: Path, seconds: float = -1) -> BaseFileLock:
+@contextmanager
+def file_lock(path: Path, seconds: float = -1) -> Iterator[None]:
     """An exclusive lock on a file that only its owner reads. The operating system drops it when its holder dies.
 
-    ``filelock.Timeout`` is raised after so many seconds; -1 waits for ever.
+    Raises:
+        TimeoutError: others held it for so many seconds; it names them. -1 waits for ever.
     """
     # Where a disk has no such locks, a file that stands for one would outlive a killed process: that is refused.
-    return FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)
+    lock = FileLock(path, timeout=seconds, mode=0o600, fallback_to_soft=False)
+    try:
+        lock.acquire()
+    except TimeoutError:
+        raise TimeoutError(_processes_with(path)) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _processes_with(path: Path) -> str:
+    """Name the processes that have a file open, where the system shows them."""
+    ids = list[str]()
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended meanwhile, or is another user's
+            ids += {process.name for link in (process / "fd").iterdir() if link.resolve() == path}
+    return f"process {', '.join(ids)}" if ids else "its process"
 
 
 def machine_memory() -> float:

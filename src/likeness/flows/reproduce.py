@@ -30,16 +30,13 @@ from likeness.core.errors import LikenessError
 from likeness.core.files import whole_file
 from likeness.core.messages import LOG, MARK, REPORT, Listen, Report, heard_by
 from likeness.core.paths import ProjectPaths, read_json
-from likeness.pipeline.dvc_repair import dvc_environment, dvc_processes, set_aside
+from likeness.pipeline.dvc_repair import dvc_environment, run_at_work, set_aside
 from likeness.pipeline.run_stage import Stopped, perform_stage, script
 
 Ending = Literal["Ran", "Restored", "UpToDate", "Failed"]
 
 _PARTS = re.compile(f"(?={MARK})")
 _ENDS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]  # Windows has no SIGHUP
-_OTHER_RUN = (
-    f"{ProjectPaths.lock_of_dvc} names it. Wait until it ends, or end it. If that process is no run, delete the file."
-)
 _MUCH = 400 << 20  # bytes; a small run stays below
 _WORK: ContextVar["_Work"] = ContextVar("work")
 """Who runs the commands of DVC's stages; without one DVC does."""
@@ -89,13 +86,8 @@ def _reproduce(stage: str, work: "_Work", force: bool) -> Outcome:
     try:
         changed = repository.reproduce(stage, single_item=True, force=force)
     except DvcException:
-        if work.message:
-            return Outcome("Failed", work.message)
-        processes = [] if work.heard else dvc_processes(Path())  # DVC begins no stage whose files another one uses
-        if not processes:
-            return Outcome("Failed", f"{stage}: it failed. {work.remedy}")
-        reason = f"another run is at work in this folder: process {', '.join(map(str, processes))}"
-        return Outcome("Failed", f"{stage}: {reason}. {_OTHER_RUN}")
+        other = "" if work.heard else run_at_work(Path())  # DVC begins no stage whose files another one uses
+        return Outcome("Failed", work.message or f"{stage}: {other or f'it failed. {work.remedy}'}")
     except BaseException:
         _mend()
         raise

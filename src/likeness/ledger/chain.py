@@ -19,7 +19,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from filelock import BaseFileLock
 from sqlalchemy import Connection, Engine, insert, select
 
 from likeness.core.errors import LedgerError
@@ -65,7 +64,7 @@ def read_anchor(home: Home) -> Anchor | None:
     try:
         return Anchor(**json.loads(path.read_text(encoding="utf-8")))
     except (ValueError, TypeError) as error:
-        raise LedgerError(f"{path}: the ledger's anchor is damaged. Restore it from a backup.") from error
+        raise LedgerError(f"{path}: the ledger's anchor is damaged. {_reanchor(home)}") from error
 
 
 def anchors(folder: Path) -> Iterator[tuple[Path, Anchor]]:
@@ -359,13 +358,16 @@ class Chain:
             raise LedgerError(_missing(home))
         make_folders(home)
         with lock_chain(home):
-            if read_anchor(home) is not None:
+            path = anchor_path(home.anchor, home.location)
+            if any(other == path and anchor.count for other, anchor in anchors(home.anchor)):
                 raise LedgerError(f"{home.anchor} has the anchor of this ledger already. Nothing was changed.")
             chain = cls.connect(home)
             records = chain.records()
-            if head not in {record.digest for record in (records if home.url is not None else records[-1:])}:
+            # A crash leaves copies, as an anchor, exactly one append behind.
+            if head not in {record.digest for record in (records if home.url is not None else records[-2:])}:
                 fault = f"the head of the ledger at {home.location} is not the one given"
                 raise LedgerError(f"{fault}. This ledger is not the newest copy. Restore that one.")
+            path.unlink(missing_ok=True)  # a damaged one
             chain.write_anchor(records)
 
 
@@ -391,13 +393,21 @@ def anchor_missing(home: Home) -> str:
     if home.url is not None:
         return (
             f"this machine has no anchor of the ledger at {home.location}. If it is new to the team, run `likeness "
-            "ledger verify` on another machine, which prints a HEAD. Then run here: likeness ledger reanchor HEAD"
+            f"ledger verify` on another machine, which prints a HEAD. {_reanchor(home)}"
         )
     return (
         f"the anchor of the ledger at {home.path} is missing from {home.anchor}. If your home folder moved, set "
-        "LIKENESS_ANCHOR to the old folder of anchors, or move its files here. Else restore it. Or take the newest "
-        "HEAD from a git trailer or a tracking run, and run: likeness ledger reanchor HEAD"
+        f"LIKENESS_ANCHOR to the old folder of anchors, or move its files here. Else restore it. {_reanchor(home)}"
     )
+
+
+def _reanchor(home: Home) -> str:
+    """The command that writes an anchor again; the copies beside it end with its head."""
+    lines = copies_path(home).read_text(encoding="utf-8").splitlines() if copies_path(home).exists() else []
+    for line in reversed(lines):
+        with contextlib.suppress(TypeError, ValueError, KeyError):  # a line that a crash cut
+            return f"Run: likeness ledger reanchor {json.loads(line)['digest']}"
+    return "Or take the newest HEAD from a git trailer or a tracking run, and run: likeness ledger reanchor HEAD"
 
 
 def make_folders(home: Home) -> None:
@@ -406,6 +416,6 @@ def make_folders(home: Home) -> None:
         make_private_folder(folder)
 
 
-def lock_chain(home: Home, seconds: float = -1) -> BaseFileLock:
+def lock_chain(home: Home, seconds: float = -1) -> contextlib.AbstractContextManager[None]:
     """Let one process at a time touch the chain and its anchor. ``TimeoutError`` after so many seconds; -1: never."""
     return file_lock(home.locks / "ledger.lock", seconds)

@@ -105,13 +105,14 @@ def holding(home: Home, name: str, seconds: float = -1) -> Iterator[None]:
         seconds: to wait for another process; -1 waits for ever.
 
     Raises:
-        TimeoutError: another process still holds it.
-        LedgerError: the team's database cannot be used.
+        TimeoutError: others still hold it; it names them.
+        LedgerError: the team's database cannot be used, or a connection pooler stands before it.
     """
     with file_lock(home.locks / f"{name}.lock", seconds), contextlib.ExitStack() as connected:
         if home.url is not None:
             with database_errors(home):  # errors of the caller pass as they are
                 connection = connected.enter_context(make_engine(home).connect())
+                _refuse_pooler(connection, home)
                 try:
                     # A machine that lost its power does not close its connections.
                     connection.exec_driver_sql("SET tcp_keepalives_idle = 60")
@@ -120,10 +121,33 @@ def holding(home: Home, name: str, seconds: float = -1) -> Iterator[None]:
                     connection.exec_driver_sql(f"SELECT pg_advisory_lock({_number(name)})")
                 except OperationalError as error:
                     if getattr(error.orig, "sqlstate", None) == "55P03":
-                        raise TimeoutError(name) from None
+                        connection.rollback()
+                        raise TimeoutError(_backends_with(connection, _number(name))) from None
                     raise
                 connection.commit()  # the lock stays with the connection, and no transaction with it
         yield
+
+
+def _refuse_pooler(connection: Connection, home: Home) -> None:
+    """Refuse a pooler, which gives the locks of a session to others, and keeps them when it ends.
+
+    A pooler answers for the server, and does not know which of its processes will serve.
+    """
+    driver: Any = connection.connection.driver_connection
+    if driver.info.backend_pid != connection.exec_driver_sql("SELECT pg_backend_pid()").scalar():
+        raise LedgerError(
+            f"a connection pooler, such as pgbouncer, stands before the ledger at {home.location}. Two machines would "
+            "hold one lock there. Nothing was spent. Give ledger.url host and port of the PostgreSQL server itself."
+        )
+
+
+def _backends_with(connection: Connection, number: int) -> str:
+    """Name the sessions of the server that hold an advisory lock, and how their owner ends them."""
+    sessions = "SELECT pid, client_addr FROM pg_locks JOIN pg_stat_activity USING (pid) WHERE locktype = 'advisory' "
+    held = "AND granted AND (classid::bigint << 32) + objid::bigint = %s"
+    rows = connection.exec_driver_sql(sessions + held, (number,)).all()
+    names = [f"the session of {address or 'a socket'}: SELECT pg_terminate_backend({pid})" for pid, address in rows]
+    return ", ".join(names) or "its process"
 
 
 @contextlib.contextmanager

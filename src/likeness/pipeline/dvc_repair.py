@@ -83,16 +83,18 @@ def cut_files(root: Path) -> list[Path]:
     return [name for name, whole in _WHOLE.items() if not _readable(root / name, whole)]
 
 
-def dvc_processes(root: Path) -> list[int]:
-    """Processes of DVC that use files of the project now. Those that ended without a word are left out."""
-    import psutil  # DVC needs it
-
+def run_at_work(root: Path) -> str:
+    """Name the processes of DVC that use files of the project now, without those that ended; empty if there is none."""
     try:
         held = json.loads((root / ProjectPaths.lock_of_dvc).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
-        return []
+        return ""
+    import psutil  # DVC needs it
+
     users = [*held.get("write", {}).values(), *(user for each in held.get("read", {}).values() for user in each)]
-    return sorted({user["pid"] for user in users if psutil.pid_exists(user["pid"])})
+    living = sorted({user["pid"] for user in users if psutil.pid_exists(user["pid"])})
+    remedy = f"{ProjectPaths.lock_of_dvc} names it. Wait, or end it. If that process is no run, delete the file."
+    return f"another run is at work in this folder: process {', '.join(map(str, living))}. {remedy}" if living else ""
 
 
 def _readable(path: Path, whole: Callable[[str], bool]) -> bool:

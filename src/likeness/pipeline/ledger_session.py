@@ -18,6 +18,7 @@ from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import moment
 from likeness.ledger.reservation import check_same_request
+from likeness.ledger.witness import Witness, check_witnesses, git_witnesses
 from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
 from likeness.pipeline.sources import Sources
 from likeness.privacy.adjacency import Adjacency
@@ -153,19 +154,17 @@ class LedgerSession:
             try:
                 if Ledger.exists(home):  # without one the first stage refuses to run
                     held.enter_context(lock)
-            except TimeoutError:
+            except TimeoutError as holder:
                 raise LedgerError(
                     f"another run of '{population}' was still at work after {seconds:g} s. This one did nothing. Start "
-                    "it again when the other has ended. If the other hangs, end its process: the lock ends with it."
+                    f"it again when the other has ended. If the other hangs, end {holder}: the lock ends with it."
                 ) from None
             yield
 
-    def check_git(self) -> None:
-        """Refuse an old copy of the ledger, where git remembers a longer or another ledger of this id."""
-        from likeness.ledger.witness import check_witnesses, git_witnesses
-
-        witnesses = [witness for witness in git_witnesses(self.root) if witness.ledger_id == self.ledger.id]
-        check_witnesses(self.ledger.records(), witnesses)
+    def check_witnesses(self, *others: Witness) -> None:
+        """Refuse an old copy of the ledger, where git or others remember a longer or another ledger of this id."""
+        witnesses = (*git_witnesses(self.root), *others)
+        check_witnesses(self.ledger.records(), [one for one in witnesses if one.ledger_id == self.ledger.id])
 
     def to_spend(self, unit: PrivacyUnit | None, selects: bool) -> Ledger:
         """The ledger with the cap of the population on record, for the door.
@@ -179,7 +178,7 @@ class LedgerSession:
                 the project name another ledger.
         """
         ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
-        self.check_git()
+        self.check_witnesses()
         self.refuse_other(ledger)
         adjacency, person = Adjacency(privacy.adjacency), None if unit is None else unit.column
         selection = delta_for_selection(self.params) if selects else 0.0

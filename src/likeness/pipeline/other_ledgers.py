@@ -27,51 +27,6 @@ if TYPE_CHECKING:
     from likeness.ledger.ledger import Ledger
 
 
-class Sibling(NamedTuple):
-    """Another ledger, which an anchor of this machine names.
-
-    Attributes:
-        anchor: the anchor's file.
-        location: where the ledger is.
-        ledger_id: its id.
-        answered: whether it has answered about the people; None: it cannot be read here.
-    """
-
-    anchor: Path
-    location: str
-    ledger_id: str
-    answered: bool | None
-
-
-def sibling_ledgers(home: Home, population: str) -> list[Sibling]:
-    """Other ledgers of this machine, without an anchor that a ledger left behind when it moved.
-
-    Args:
-        home: whose folder of anchors names them.
-        population: name of the people.
-    """
-    path_of_this = anchor_path(home.anchor, home.location)
-    siblings = [_sibling(path, anchor, population) for path, anchor in anchors(home.anchor) if path != path_of_this]
-    read = {sibling.ledger_id for sibling in siblings if sibling.answered is not None}
-    return [sibling for sibling in siblings if sibling.answered is not None or sibling.ledger_id not in read]
-
-
-def _sibling(path: Path, anchor: Anchor, population: str) -> Sibling:
-    """The ledger of an anchor. A file without the anchor's head is an older copy, or another ledger."""
-    location, ledger_id, answered = str(anchor.home), str(anchor.ledger_id), None
-    with contextlib.suppress(LedgerError, OSError, ValueError):
-        home = Home(Path(location), path.parent)
-        if home.database.exists():
-            chain = Chain(home, make_engine(home), b"")
-            records = chain.records()
-            # What this version does not know of another one may be a release: there a cap counts.
-            spending = {*SPENDING} if chain.is_of_this_version() else {*SPENDING, "cap"}
-            if anchor.head in {record.digest for record in records}:
-                kinds = {record.kind for record in records if record.body.get("identity") == population}
-                location, answered = str(home.database), not spending.isdisjoint(kinds)
-    return Sibling(path, location, ledger_id, answered)
-
-
 _SPENDING = ("categories", "auxiliary", "privatize")
 _LISTED = "categories"  # a stage whose folder holds a list, and that alone where nothing was asked
 _DEPTHS = ("", "*/", "*/*/", "*/*/*/")  # where bundles and saved synthesizers may lie in a project
@@ -96,6 +51,44 @@ class LedgerReference(NamedTuple):
     anchor: Path | None = None
 
 
+def ledgers_beside(home: Home, population: str) -> list[LedgerReference]:
+    """Other ledgers of this machine that have answered about people, or cannot be read.
+
+    An anchor that a ledger left behind when it moved names none.
+
+    Args:
+        home: whose folder of anchors names them.
+        population: name of the people.
+    """
+    read, named, unread = set[str](), list[LedgerReference](), list[LedgerReference]()
+    for path, anchor in anchors(home.anchor):
+        if path != anchor_path(home.anchor, home.location):
+            answered, ledger_id = _has_answered(path, anchor, population), str(anchor.ledger_id)
+            if answered is None:
+                unread.append(LedgerReference(str(anchor.home), population, ledger_id, path))
+                continue
+            read.add(ledger_id)
+            database = Home(Path(anchor.home), path.parent).database
+            named += [LedgerReference(str(database), population, ledger_id)] if answered else []
+    return named + [other for other in unread if other.ledger_id not in read]
+
+
+def _has_answered(path: Path, anchor: Anchor, population: str) -> bool | None:
+    """Tell whether the ledger of an anchor has answered about people; None where it cannot be read.
+
+    A file without the anchor's head is an older copy, or another ledger.
+    """
+    with contextlib.suppress(LedgerError, OSError, ValueError):
+        home = Home(Path(anchor.home), path.parent)
+        chain = Chain(home, make_engine(home), b"")
+        records = chain.records() if home.database.exists() else []
+        if anchor.head in {record.digest for record in records}:
+            kinds = {record.kind for record in records if record.body.get("identity") == population}
+            # What this version does not know of another one may be a release: there a cap counts.
+            return not kinds.isdisjoint({*SPENDING} if chain.is_of_this_version() else {*SPENDING, "cap"})
+    return None
+
+
 def other_ledger(
     root: Path, population: str, home: Home, ledger: "Ledger | None", references: Iterable[LedgerReference] = ()
 ) -> LedgerReference | None:
@@ -118,8 +111,8 @@ def other_ledger(
     locks = list(_locks(folder, population, 1))
     # A pulled lock may be of another's run.
     named += [reference for _, outputs in locks for reference in _cached_ledgers(folder, outputs)]
-    siblings = sibling_ledgers(home, population)
-    named += [LedgerReference(other.location, population, other.ledger_id) for other in siblings if other.answered]
+    beside = ledgers_beside(home, population)
+    named += [other for other in beside if other.anchor is None]
     for reference in named:
         if reference.population == population and reference.ledger_id != ledger_id:
             return reference
@@ -127,12 +120,8 @@ def other_ledger(
     if any(record.kind == "reserve" and record.body["identity"] == population for record in records):
         return None  # a ledger that has answered about these people: dvc.lock may be about its own releases
     shown_by = (LedgerReference(source, population, None) for source, _ in (*locks, *_locks(folder, population)))
-    unread = (
-        LedgerReference(other.location, population, other.ledger_id, other.anchor)
-        for other in siblings
-        if other.answered is None
-    )
-    return next(shown_by, None) or next((reference for reference in unread if reference.ledger_id != ledger_id), None)
+    unread = (other for other in beside if other.anchor is not None and other.ledger_id != ledger_id)
+    return next(shown_by, None) or next(unread, None)
 
 
 def refuse_other_ledger(

@@ -8,6 +8,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from functools import partial
 from http.client import HTTPException
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -18,16 +19,17 @@ from likeness.core.paths import ProjectPaths
 from likeness.core.refusals import storage_refusal
 from likeness.ledger.chain import lock_chain
 from likeness.ledger.first_nights import check_series
-from likeness.ledger.home import locate
+from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import MOST_BACK, days_between, moment
 from likeness.ledger.series import Series
-from likeness.pipeline.dvc_repair import cut_files
+from likeness.pipeline.dvc_repair import cut_files, run_at_work
 from likeness.pipeline.project import Project
+from likeness.pipeline.tracking import TRACKING
 from likeness.release.store import check_store
 
 LEAST_FREE = 100 * 2**20
-"""Bytes that a disk must have left: a stage writes tables, and the ledger a few kilobytes."""
+"""Bytes that a disk must have left beside the size of the last run's tables; the ledger needs a few kilobytes."""
 _SECONDS = 5.0  # to wait for a lock that others hold for milliseconds, or for a server
 
 
@@ -45,41 +47,44 @@ class Finding(NamedTuple):
 
 def examine_places(root: Path) -> Iterator[Finding]:
     """Look at each place on which a run of the project in a folder depends; without a project at those of a machine."""
-    if not (root / ProjectPaths.params).exists():
+    project, folders = None, [Path(tempfile.gettempdir())]
+    if (root / ProjectPaths.params).exists():
+        try:
+            project = Project.load(root)
+            home = project.ledger_session.home
+        except LikenessError as error:
+            yield Finding("settings", str(error))
+            return
+        yield Finding("settings", "")
+        folders.append(root.resolve())
+    else:
         home = locate()
-        for folder in (home.path, home.anchor, Path(tempfile.gettempdir())):
-            yield Finding(f"disk of {folder}", _fault(partial(_check_disk, folder)))
-        yield Finding(f"ledger at {home.location}, its key and its anchor", _fault(partial(Ledger.open, home)))
-        return
-    try:
-        project = Project.load(root)
-        home = project.ledger_session.home
-    except LikenessError as error:
-        yield Finding("settings", str(error))
-        return
-    yield Finding("settings", "")
-    for folder in dict.fromkeys((root.resolve(), home.path, home.anchor, Path(tempfile.gettempdir()))):
+    for folder in dict.fromkeys((*folders, home.path, home.anchor)):
         yield Finding(f"disk of {folder}", _fault(partial(_check_disk, folder)))
-    busy = _fault(lambda: _check_free(project))
+    busy = _fault(lambda: _check_free(home))
     yield Finding("lock of the ledger", busy)
+    fault = busy or _fault(lambda: Ledger.open(home) if project is None else project.ledger_session.ledger)
     if not busy:  # else opening it would wait
-        fault = _fault(lambda: project.ledger_session.ledger)
         yield Finding(f"ledger at {home.location}, its key and its anchor", fault)
-        if not fault:
-            yield Finding("lock of runs", _fault(lambda: _check_other_runs(project)))
-            yield Finding("witnesses in git", _fault(project.ledger_session.check_git))
-            yield Finding("series of nights", _fault(lambda: _check_series(project)))
-            yield Finding("released files", _fault(lambda: check_store(project.ledger)))
+    if project is None:
+        return
+    session, mlflow = project.ledger_session, "LIKENESS_MLFLOW_URI"
+    servers = {"PREFECT_API_URL": os.environ.get("PREFECT_API_URL") or ""}
+    servers[mlflow] = os.environ.get(mlflow) or project.params.tracking.uri or ""
+    servers = {name: url for name, url in servers.items() if url.startswith(("http://", "https://"))}
+    if not fault:
+        yield Finding("lock of runs", _fault(lambda: _check_other_runs(project)))
+        yield Finding("witnesses in git", _fault(session.check_witnesses))
+        if mlflow not in servers and "run_witnesses" in TRACKING and find_spec("mlflow"):
+            witnesses = partial(TRACKING["run_witnesses"], project)
+            yield Finding("database of MLflow", _fault(lambda: session.check_witnesses(*witnesses())))
+        yield Finding("series of nights", _fault(lambda: _check_series(project)))
+        yield Finding("released files", _fault(lambda: check_store(project.ledger)))
     yield Finding("source", _fault(lambda: project.sources.all_sources))
     cut = [f"A kill cut {name} short. `likeness run` mends it." for name in cut_files(root)]
-    yield Finding("files of DVC", " ".join(cut))
-    servers = {
-        "PREFECT_API_URL": os.environ.get("PREFECT_API_URL"),
-        "LIKENESS_MLFLOW_URI": os.environ.get("LIKENESS_MLFLOW_URI") or project.params.tracking.uri,
-    }
+    yield Finding("files of DVC", " ".join(filter(None, (*cut, run_at_work(root)))))
     for name, url in servers.items():
-        if (url or "").startswith(("http://", "https://")):
-            yield Finding(f"server of {name}", _fault(partial(_check_server, name, str(url))))
+        yield Finding(f"server of {name}", _fault(partial(_check_server, name, url)))
 
 
 def _fault(check: Callable[[], object]) -> str:
@@ -101,21 +106,20 @@ def _check_disk(folder: Path) -> None:
             probe.write(b"x" * 4096)
             probe.flush()
             os.fsync(probe.fileno())
-    free = shutil.disk_usage(existing).free
-    if free < LEAST_FREE:
-        raise LikenessError(f"only {free // 2**20} MB are free. Make room.")
+    tables = (path.stat().st_size for path in (folder / ProjectPaths.private).rglob("*") if path.is_file())
+    free, room = shutil.disk_usage(existing).free, LEAST_FREE + sum(tables)
+    if free < room:
+        raise LikenessError(f"{free // 2**20} MB are free, and a run needs up to {room // 2**20} MB. Make room.")
 
 
-def _check_free(project: Project) -> None:
-    home = project.ledger_session.home
+def _check_free(home: Home) -> None:
     if not home.locks.is_dir():  # there is no ledger, or its anchor says that it was lost
         return
     try:
         with lock_chain(home, _SECONDS):
             pass
-    except TimeoutError:
-        remedy = "Wait, or end that process: the lock ends with it."
-        raise LedgerError(f"another process has held it for seconds. {remedy}") from None
+    except TimeoutError as holder:
+        raise LedgerError(f"{holder} has held it for seconds. Wait, or end that: the lock ends with it.") from None
 
 
 def _check_other_runs(project: Project) -> None:
