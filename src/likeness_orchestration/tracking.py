@@ -157,15 +157,15 @@ def run_witnesses(project: Project) -> list[Witness]:
 
 
 def _refusal(uri: str, error: MlflowException) -> LikenessError:
-    """What MLflow says of its store, and the remedy: a database of another version than this MLflow has one too."""
-    said, shown = " ".join(str(error).replace(uri, "").split()), _hide_password(uri)
+    """The error of MLflow about its store, with a remedy, also for a database of another version."""
+    fault, shown = " ".join(str(error).replace(uri, "").split()), _hide_password(uri)
     remedy = "Start the server, or set tracking.uri in params.yaml to null for a database in the user's data folder."
-    if version := re.search(r"out-of-date database schema \(found version (\w+)", said):
+    if version := re.search(r"out-of-date database schema \(found version (\w+)", fault):
         is_older = any(Path(utils.__file__).parents[1].glob(f"db_migrations/versions/{version[1]}_*.py"))
-        said = f"its tables have version {version[1]}, which this MLflow {'upgrades' if is_older else 'does not know'}"
+        fault = f"its tables have version {version[1]}, which this MLflow {'upgrades' if is_older else 'does not know'}"
         upgrade = f"Back it up, and run: mlflow db upgrade {shown}"
         remedy = upgrade if is_older else "A newer one made them. Run: pip install --upgrade mlflow"
-    return LikenessError(f"MLflow cannot use {shown} ({said[:300]}). {remedy}")
+    return LikenessError(f"MLflow cannot use {shown} ({fault[:300]}). {remedy}")
 
 
 @contextmanager

@@ -47,7 +47,7 @@ class Series:
     Attributes:
         night: the newest; None before the first.
         ends: last nights of cohorts, see :meth:`likeness.privacy.cohorts.Cohort.from_night`.
-        asked: plan and query of each release of the newest night that is not lost, by its key.
+        queries: plan and name of each release of the newest night that is not lost, by its key.
         waiting: releases of the newest night without a commit, from key to stage.
         complete: whether the last stage of the newest night has a commit.
         longest: days of the longest gap between two nights.
@@ -57,7 +57,7 @@ class Series:
 
     night: Night | None = None
     ends: set[int] = field(default_factory=lambda: {0})
-    asked: dict[str, tuple[str, str]] = field(default_factory=dict)
+    queries: dict[str, tuple[str, str]] = field(default_factory=dict)
     waiting: dict[str, str] = field(default_factory=dict)
     complete: bool = False
     longest: int = 0
@@ -79,7 +79,7 @@ class Series:
             if record.kind == "commit":
                 series.commit(str(body["key"]))
             elif record.kind == "lost":
-                series.asked.pop(str(body["key"]), None)
+                series.queries.pop(str(body["key"]), None)
             elif record.kind == DAY:
                 series.confirmed = record.time
             elif record.kind == FEWER and body["identity"] == population:
@@ -157,11 +157,11 @@ class Series:
             return
         if self.night is None or self.night.cohort != cohort:
             self.ends |= self._newest_end()
-            self.asked, self.waiting, self.complete, self.confirmed, day = {}, {}, False, "", str(body["day"])
+            self.queries, self.waiting, self.complete, self.confirmed, day = {}, {}, False, "", str(body["day"])
             self.longest = max(self.longest, 0 if self.night is None else days_between(self.night.day, day))
             self.night = Night(cohort, day, str(body["digest"]), str(body["first_nights"]))
         self.waiting[str(body["key"])] = str(body.get("stage"))
-        self.asked[str(body["key"])] = str(body.get("plan")), str(body.get("query"))
+        self.queries[str(body["key"])] = str(body.get("plan")), str(body.get("query"))
 
     def commit(self, key: str) -> None:
         """Take a commit."""
@@ -187,8 +187,8 @@ def check_night(records: Sequence[Record], request: Reservation, day: str) -> No
             raise LedgerError(f"the rows of this night were read on {request.day}, and it is {day}. Run: likeness run")
         series = Series.from_records(records, request.population, request.attempt)
         cohort, query = Cohort.from_group(request.group), request.details["query"]
-        asked = series.asked.values() if series.night is not None and series.night.cohort == cohort else ()
-        other = any(plan != request.plan or answered == query for plan, answered in asked)
+        answered = series.queries.values() if series.night is not None and series.night.cohort == cohort else ()
+        other = any(plan != request.plan or name == query for plan, name in answered)
         if request.unit is None or cohort is None or other or not series.allows(cohort, request.digest, request.day):
             raise BudgetError(
                 f"a night of the series about '{request.population}' is on record, and this release is about other "

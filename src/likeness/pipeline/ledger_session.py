@@ -164,7 +164,7 @@ class LedgerSession:
     def check_witnesses(self, *others: Witness) -> None:
         """Refuse an old copy of the ledger, where git or others remember a longer or another ledger of this id."""
         witnesses = (*git_witnesses(self.root), *others)
-        check_witnesses(self.ledger.records(), [one for one in witnesses if one.ledger_id == self.ledger.id])
+        check_witnesses(self.ledger.records(), [each for each in witnesses if each.ledger_id == self.ledger.id])
 
     def to_spend(self, unit: PrivacyUnit | None, selects: bool) -> Ledger:
         """The ledger with the cap of the population on record, for the door.
