@@ -18,7 +18,7 @@ from typing import Any
 from uuid import UUID
 
 from httpx import HTTPError
-from prefect import flow, task
+from prefect import Task, flow, task
 from prefect.artifacts import Artifact, MarkdownArtifact, TableArtifact
 from prefect.cache_policies import NO_CACHE
 from prefect.client.orchestration import get_client
@@ -31,7 +31,8 @@ from prefect.states import Completed, Crashed, Failed
 
 from likeness.config.params import NONE
 from likeness.core.errors import LikenessError, NightError
-from likeness.core.messages import Report
+from likeness.core.files import file_lock
+from likeness.core.messages import LOG, Report
 from likeness.core.paths import ProjectPaths
 from likeness.core.refusals import errors_in_words
 from likeness.core.retry import retry_on_disconnect
@@ -54,7 +55,7 @@ _OVER = "over budget for "  # what every refusal by a cap says
 @task(task_run_name="dvc:{stage}", retries=0, cache_policy=NO_CACHE, persist_result=False)
 def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
     """Reproduce one stage; the state's name is Ran, Restored, UpToDate or Failed."""
-    logger = get_run_logger()
+    logger = get_run_logger() if flow_run.id else LOG
 
     def listen(report: Report) -> None:
         if not report.text:
@@ -71,10 +72,12 @@ def dvc_stage(stage: str, root: str, timeout: float) -> State[None]:
 
 @task(task_run_name="budget", retries=0, cache_policy=NO_CACHE, persist_result=False)
 def budget(root: str) -> State[None]:
-    """Ask the ledger whether the cap has room for a run, before a stage reads data: Affordable, or Failed."""
+    """Ask the ledger whether its cap has room for a run and is that of params.yaml, before a stage reads data."""
     try:
         with errors_in_words():
-            costs, left = afford([Project.load(Path(root))])
+            project = Project.load(Path(root))
+            project.ledger_session.check_declared(project.complete_params.ingest.unit)
+            costs, left = afford([project])
     except LikenessError as error:
         return Failed(message=str(error))
     return Completed(name="Affordable", message=remainder(left, Cost.total(costs)))
@@ -98,11 +101,13 @@ def synthesize(
     try:
         project = Project.load(Path(root))
         with ExitStack() as held:
+            if flow_run.id:
+                held.enter_context(_note_run(project.paths.flow_runs, flow_run.id))
             retry_on_disconnect(lambda: held.enter_context(project.ledger_session.exclusive_run(wait)))
-            held.enter_context(_note_run(project.paths.flow_run))
             held.callback(ANSWERS.clear)  # this process may live long
             state = _stages(project.paths, stage_timeout, check_budget)
-            publish(project.paths, account=state.is_completed())
+            if flow_run.id:
+                publish(project.paths, account=state.is_completed())
             return state
     except NightError as error:
         return Failed(name=_NO_NIGHT, message=str(error))
@@ -111,33 +116,36 @@ def synthesize(
 
 
 @contextmanager
-def _note_run(note: Path) -> Iterator[None]:
-    """Keep this run's id in a file while it is at work. A run that a kill left there has crashed, and cannot say so.
+def _note_run(folder: Path, run_id: str) -> Iterator[None]:
+    """Keep a locked file of this run while it waits and works. Whose file nobody holds was killed, and cannot say so.
 
-    The lock of the people is held, so that run is not at work. A server that does not answer hinders no night.
+    A server that does not answer hinders no night.
     """
-    with suppress(OSError, ValueError, HTTPError, ObjectNotFound), get_client(sync_client=True) as client:
-        run = client.read_flow_run(UUID(note.read_text(encoding="utf-8")))
-        if run.state is not None and run.state.is_running():
-            client.set_flow_run_state(run.id, Crashed(message="its process was killed"))
     with suppress(OSError):
-        note.parent.mkdir(exist_ok=True)
-        note.write_text(str(flow_run.id), encoding="utf-8")
-    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    for note in folder.glob("*"):
+        with suppress(OSError, HTTPError), file_lock(note, 0), get_client(sync_client=True) as client:
+            with suppress(ValueError, ObjectNotFound):
+                run = client.read_flow_run(UUID(note.name))
+                if run.state is not None and run.state.is_running():
+                    client.set_flow_run_state(run.id, Crashed(message="its process was killed"))
+            note.unlink()
+    with ExitStack() as held:
+        with suppress(OSError):
+            held.enter_context(file_lock(folder / run_id))
+            held.callback((folder / run_id).unlink, missing_ok=True)
         yield
-    finally:
-        note.unlink(missing_ok=True)
 
 
 def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> State[None]:
     """Every stage, in order, up to the first that fails."""
     endings, began = [], moment([])
     if check_budget:
-        state = budget(str(paths.root), return_state=True)
+        state = _perform(budget, str(paths.root))
         if not state.is_completed():
             return _failed_state(str(state.message))
     for stage in stage_graph(paths.stages):
-        state = dvc_stage(stage, str(paths.root), stage_timeout, return_state=True)
+        state = _perform(dvc_stage, stage, str(paths.root), stage_timeout)
         if not state.is_completed():
             return _failed_state(str(state.message))
         endings.append(f"{stage} {state.name}")
@@ -145,6 +153,11 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
     if project.params.privacy.series != NONE:
         project.ledger_session.check_night(read_manifest(paths.table).get("day"), began)
     return Completed(message=", ".join(endings))
+
+
+def _perform(step: "Task[Any, State[None]]", *arguments: Any) -> State[None]:
+    """Run a task, without Prefect where no server answered."""
+    return step(*arguments, return_state=True) if flow_run.id else step.fn(*arguments)
 
 
 def _failed_state(message: str) -> State[None]:
@@ -213,9 +226,13 @@ def main() -> int:
     check_budget = parser.parse_args().check_budget
     stop_cleanly()
     try:
-        # The heartbeat's thread costs a second at the end of a run and has no listener.
-        with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
-            state = synthesize(check_budget=check_budget, return_state=True)
+        if fault := _server_fault():
+            print(f"synthesize: no server of Prefect answers ({fault}). The run goes on without it", file=sys.stderr)
+            state: State[Any] = synthesize.fn(check_budget=check_budget)
+        else:
+            # The heartbeat's thread costs a second at the end of a run and has no listener.
+            with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):
+                state = synthesize(check_budget=check_budget, return_state=True)
     except KeyboardInterrupt:
         print("synthesize: interrupted; the running stage was stopped", file=sys.stderr)
         return 128 + signal.SIGINT
@@ -227,6 +244,16 @@ def main() -> int:
         return 0
     print(f"synthesize: {state.name}: {state.message}", file=sys.stderr)
     return NightError.exit_code if state.name == _NO_NIGHT else 1
+
+
+def _server_fault() -> str:
+    """The kind of error of a server that does not answer, or a temporary one that does not start in time; or empty."""
+    try:
+        with get_client(sync_client=True) as client:
+            error = client.api_healthcheck()
+    except Exception as failure:  # of Prefect's, or of its server
+        error = failure
+    return type(error).__name__ if error else ""
 
 
 def stop_cleanly() -> None:

@@ -18,6 +18,7 @@ from pytest import MonkeyPatch
 from toy_stages import SLEEPER, at_work, gone
 
 from likeness.core.errors import NightError
+from likeness.core.files import file_lock
 from likeness.core.hashing import sha256_bytes
 from likeness.flows.reproduce import reproduce
 from likeness.ledger.home import locate
@@ -50,14 +51,19 @@ def test_states_say_ran_up_to_date_and_restored(toy: Path, prefect_server: Path)
     (toy / "step.py").write_text("open('a.txt', 'w').write('other')\n")
     assert reproduce(toy, "first", print).ending == "Ran"
     (toy / "step.py").write_text("open('a.txt', 'w').write('a')\n")
-    note = toy / ".likeness/flow_run"
+    notes = toy / ".likeness/flow_runs"
     with wing().get_client(sync_client=True) as client:
         killed = client.create_flow_run(wing().synthesize, state=Running())
-        note.write_text(str(killed.id))
-        assert endings() == "first Restored, last UpToDate"
-        assert client.read_flow_run(killed.id).state.is_crashed() and not note.exists()
-        note.write_text(str(uuid4()))  # of another server, with a damaged file as with none
-        assert endings() == "first UpToDate, last UpToDate"
+        waiting = client.create_flow_run(wing().synthesize, state=Running())
+        for name in (killed.id, uuid4(), "damaged"):  # one is of another server
+            (notes / str(name)).touch()
+        with file_lock(notes / str(waiting.id)):
+            assert endings() == "first Restored, last UpToDate"
+        assert [one.name for one in notes.iterdir()] == [str(waiting.id)]
+        assert client.read_flow_run(killed.id).state.is_crashed()
+        assert client.read_flow_run(waiting.id).state.is_running()
+        assert endings() == "first UpToDate, last UpToDate"  # and it waits no more
+        assert client.read_flow_run(waiting.id).state.is_crashed()
         assert len(client.read_flow_runs()) >= 3  # one of the calls that half-broken servers answer with 422
 
 
@@ -121,13 +127,21 @@ def test_a_run_that_the_cap_has_no_room_for_is_refused_before_the_first_stage(
     shutil.copy(ROOT / "data/schema/adult.yaml", short / "data/schema")
     ledger = Ledger.create(locate())
     ledger.declare_population("uci-adult-1994", Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
+    settings = (short / "params.yaml").read_text()
+
+    def checked(cap: str) -> Any:
+        (short / "params.yaml").write_text(settings.replace("    epsilon: 10.0", f"    epsilon: {cap}"))
+        return synthesize(check_budget=True)
+
     ledger.change_cap("uci-adult-1994", 0.5, 1e-5)
-    state = synthesize(check_budget=True)
+    state = checked("10.0")  # the seventh stage would refuse it
+    assert state.is_failed() and "The ledger's cap for 'uci-adult-1994' is (0.5" in str(state.message)
+    state = checked("0.5")
     assert state.is_failed() and "lifetime cap is epsilon 0.5" in str(state.message)
     assert state.name == "OverBudget"  # a notification, or a filter of the server's page, can tell it from a failure
     assert not (short / "a.txt").exists()
     ledger.change_cap("uci-adult-1994", 1.0, 1e-5)
-    state = synthesize(check_budget=True)
+    state = checked("1.0")
     assert state.is_completed() and state.message == "first Ran"
 
 
@@ -211,6 +225,17 @@ def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_data
     assert b"column age breaks a rule" in stored  # so that the search can find something
     assert b"chatter" not in stored
     assert not list(Path(outside["PREFECT_HOME"]).glob("storage/*"))
+
+
+def test_a_server_that_starts_too_late_costs_no_night(toy: Path, outside: dict[str, str]) -> None:
+    late = outside | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "1"}
+    run = [sys.executable, "-m", "flows.synthesize"]
+    done = subprocess.run(run, cwd=toy, env=late, capture_output=True, text=True)
+    assert done.returncode == 0 and (toy / "b.txt").exists()
+    assert "no server of Prefect answers (RuntimeError). The run goes on without it" in done.stderr
+    (toy / "step.py").write_text("raise ValueError('42')")
+    done = subprocess.run(run, cwd=toy, env=late, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("synthesize: Failed: first: it failed")
 
 
 @pytest.mark.slow

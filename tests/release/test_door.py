@@ -426,6 +426,7 @@ def test_kill_at_every_step_charges_once_and_publishes_once(
     assert Door(PLAN, reopened, DATASET, forbidden).release(COUNTS) == data
     assert reopened.budget("people").spent_rho == pytest.approx(PLAN.rho)
     assert len(reopened.commits()) == 1
+    assert [path.name for path in locate().locks.iterdir()] == ["ledger.lock"]  # that of the release ended with it
 
 
 @pytest.mark.process

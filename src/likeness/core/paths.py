@@ -75,7 +75,7 @@ class ProjectPaths:
     lock_copy = ProjectPath(".likeness/dvc.lock")
     site_cache = ProjectPath(".dvc/tmp/site")
     lock_of_dvc = ProjectPath(".dvc/tmp/rwlock")
-    flow_run = ProjectPath(".likeness/flow_run")
+    flow_runs = ProjectPath(".likeness/flow_runs")
     markers = ProjectPath(".likeness/stages")
     tracked = ProjectPath(".likeness/tracked.json")
 

@@ -134,7 +134,7 @@ class Ledger:
             BudgetError: the settings name another cap, adjacency or unit of privacy than the record.
         """
         with self.chain.appending() as records:
-            _check_declared(records, population, adjacency, epsilon, delta, person)
+            check_declared(records, population, adjacency, epsilon, delta, person)
             if cap_of(records, population) is None:
                 append(records, "cap", cap_body(population, adjacency, epsilon, delta, person, selection_delta))
         # Lost records that nobody knows may be about these people, too.
@@ -142,12 +142,6 @@ class Ledger:
         if unknown and population not in {body["identity"] for body in unknown}:
             with self.chain.appending() as records:
                 append(records, RECOVERED, remainder(budget_on_record(records, population), unknown[-1]))
-
-    def check_population(
-        self, population: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None = None
-    ) -> None:
-        """Raise the errors of :meth:`declare_population`, and record nothing."""
-        _check_declared(self.records(), population, adjacency, epsilon, delta, person)
 
     def check_owner(self, population: str, digest: str, rows_digests: Sequence[str]) -> None:
         """Raise the error of :meth:`reserve` for rows that are on record under another population, before its cost.
@@ -397,7 +391,7 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
     return (len(after) if lacked else len(after) - len(before) - len(bodies)), len(bodies)
 
 
-def _check_declared(
+def check_declared(
     records: Sequence[Record], population: str, adjacency: Adjacency, epsilon: float, delta: float, person: str | None
 ) -> None:
     """Refuse settings that contradict the record, and the cap of a new population that cannot be."""

@@ -15,7 +15,7 @@ from likeness.core.paths import read_json
 from likeness.ledger.chain import read_anchor
 from likeness.ledger.database import holding
 from likeness.ledger.home import Home, locate
-from likeness.ledger.ledger import Ledger
+from likeness.ledger.ledger import Ledger, check_declared
 from likeness.ledger.records import moment
 from likeness.ledger.reservation import check_same_request
 from likeness.ledger.witness import Witness, check_witnesses, git_witnesses
@@ -177,13 +177,20 @@ class LedgerSession:
             LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
                 the project name another ledger.
         """
-        ledger, privacy, cap = self.ledger, self.params.privacy, self.params.ledger.cap
         self.check_witnesses()
-        self.refuse_other(ledger)
-        adjacency, person = Adjacency(privacy.adjacency), None if unit is None else unit.column
+        self.refuse_other(self.ledger)
         selection = delta_for_selection(self.params) if selects else 0.0
-        ledger.declare_population(privacy.population, adjacency, cap.epsilon, cap.delta, person, selection)
-        return ledger
+        self.ledger.declare_population(*self._declaration(unit), selection)
+        return self.ledger
+
+    def check_declared(self, unit: PrivacyUnit | None) -> None:
+        """Refuse settings that contradict the record, as :meth:`to_spend` does, and record nothing."""
+        check_declared(self.ledger.records(), *self._declaration(unit))
+
+    def _declaration(self, unit: PrivacyUnit | None) -> tuple[str, Adjacency, float, float, str | None]:
+        privacy, cap = self.params.privacy, self.params.ledger.cap
+        person = None if unit is None else unit.column
+        return privacy.population, Adjacency(privacy.adjacency), cap.epsilon, cap.delta, person
 
 
 def delta_for_selection(params: Params) -> float:

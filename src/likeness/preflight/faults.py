@@ -30,7 +30,6 @@ from likeness.methods import method_from
 from likeness.pipeline.datasets import model_described
 from likeness.pipeline.new_project import outdated_files
 from likeness.pipeline.project import Project
-from likeness.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True)
@@ -305,17 +304,14 @@ def _ledger_faults(project: Project, notes: list[str]) -> list[Fault]:
         first = "Before the first run on a machine: likeness ledger init"
         notes += [] if faults else [f"there is no ledger at {home.location} yet. {first}"]
         return faults
-    params = project.params
-    privacy, cap, unit, rho = params.privacy, params.ledger.cap, params.ingest.unit, None
+    unit, rho = project.params.ingest.unit, None
     with contextlib.suppress(LikenessError):  # which is among the faults
         unit = project.complete_params.ingest.unit
         rho = project.plan.rho
-    person = None if unit is None else unit.column
 
     def check() -> None:
-        adjacency = Adjacency(privacy.adjacency)
         project.ledger_session.refuse_other(project.ledger)
-        project.ledger.check_population(privacy.population, adjacency, cap.epsilon, cap.delta, person)
+        project.ledger_session.check_declared(unit)
         if rho is not None:
             project.ledger_session.check_same_request(rho)
 

@@ -1,6 +1,7 @@
 """Released bytes: staged, published, restored."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from likeness.core.errors import LedgerError, ReleaseError
@@ -66,6 +67,8 @@ def _publish_staged(ledger: Ledger, key: str, sha256: str) -> bytes:
             "restore FILE. A second release costs the full price: give ledger.attempt in params.yaml another value. If "
             f"the first release is lost for ever, run: likeness ledger redraw {key[:12]}"
         )
+    with suppress(PermissionError):  # Windows keeps an open file
+        (ledger.home.locks / f"{key}.lock").unlink(missing_ok=True)  # whoever waits for it will get these bytes
     return data
 
 
