@@ -244,6 +244,25 @@ def test_after_an_old_dump_the_machine_that_read_most_brings_all_records_back(
     assert Ledger.open(second).records() == Ledger.open(locate()).records() == whole
 
 
+def test_a_restored_dump_is_refused_on_each_machine_until_a_person_recovers_it(
+    ledger: Ledger, url: str, machine: Callable[..., Home], socket: Path
+) -> None:
+    """A machine that had read less than the others would draw a lost release again, and count it once."""
+    second, name = machine("second"), url.partition("@/")[2].partition("?")[0]
+    Chain.reanchor(second, ledger.head().head)
+    client = ["-h", str(socket), "-U", "owner"]
+    dump = subprocess.run(["pg_dump", *client, name], check=True, capture_output=True).stdout
+    ledger.reserve(request("k1", CAP / 4))
+    for statement in (f'DROP DATABASE "{name}"', f'CREATE DATABASE "{name}"'):
+        execute(url.replace(name, "postgres"), statement)
+    subprocess.run(["psql", *client, "-q", name], check=True, capture_output=True, input=dump)
+    for home in (second, locate()):
+        with pytest.raises(LedgerError, match=r"another copy of the database .* recover` on the machine that ran last"):
+            Ledger.open(home)
+    assert [recover(home, {"asked_by": "ada"}) for home in (locate(), second)] == [(1, 0), (0, 0)]
+    assert Ledger.open(second).records() == Ledger.open(locate()).records() == ledger.records()
+
+
 def test_costs_that_an_old_dump_lost_are_back_on_every_machine_that_went_on_without_them(
     ledger: Ledger, url: str, machine: Callable[..., Home]
 ) -> None:

@@ -16,6 +16,7 @@ import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -31,6 +32,7 @@ from likeness.ledger.database import (
     RELEASES,
     VERSION,
     check_version,
+    copy_of,
     create_tables,
     database_errors,
     lock_database,
@@ -43,12 +45,16 @@ from likeness.ledger.records import START, Body, Record, append, digest_of, row
 
 @dataclass(frozen=True)
 class Anchor:
-    """State of the ledger after its last append, in another place; at most one append behind."""
+    """State of the ledger after its last append, in another place; at most one append behind.
+
+    Of a team's database it names the copy, too: see :func:`likeness.ledger.database.copy_of`.
+    """
 
     ledger_id: str
     home: str
     count: int
     head: str
+    database: str = ""
 
 
 def anchor_path(folder: Path, location: str) -> Path:
@@ -223,6 +229,11 @@ class Chain:
         """Random name of the ledger, from its first record."""
         return str((self._verified or self.records())[0].body["ledger_id"])
 
+    @cached_property
+    def _database(self) -> str:
+        with database_errors(self.home), self.engine.connect() as connection:
+            return copy_of(connection)
+
     def is_of_this_version(self) -> bool:
         """Tell whether this version of Likeness wrote the tables."""
         with database_errors(self.home), self.engine.connect() as connection:
@@ -271,7 +282,8 @@ class Chain:
             records: all records; None: read them.
         """
         records = self.records() if records is None else records
-        return Anchor(str(records[0].body["ledger_id"]), self.home.location, len(records), records[-1].digest)
+        ledger_id = str(records[0].body["ledger_id"])
+        return Anchor(ledger_id, self.home.location, len(records), records[-1].digest, self._database)
 
     def check_anchor(self, records: list[Record]) -> None:
         """Compare with the anchor, and bring it up to date.
@@ -286,6 +298,12 @@ class Chain:
             return
         behind = len(records) - anchor.count
         seen = self.has(records, anchor.count, anchor.head)
+        if anchor.database not in ("", head.database):
+            raise LedgerError(
+                f"the ledger at {self.home.location} is another copy of the database than this machine read: a restored "
+                "dump, a moved server or a promoted replica. Others may have read more than it has. First run `likeness "
+                "ledger recover` on the machine that ran last, and then here. Nothing was spent."
+            )
         if anchor.ledger_id == head.ledger_id and seen and (behind == 1 or self.home.url is not None):
             self.write_anchor(records)
             return

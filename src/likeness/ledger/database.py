@@ -227,6 +227,18 @@ def version_of(connection: Connection) -> int:
     return version
 
 
+def copy_of(connection: Connection) -> str:
+    """Name this copy of a team's database: a restored dump or server, or a promoted replica, is another; SQLite: empty.
+
+    A dump makes database, table and rows anew. A server that goes on from a backup has another timeline.
+    """
+    if not is_postgres(connection):
+        return ""
+    made = "SELECT d.oid, r.tableoid, r.xmin, t.timeline_id, s.system_identifier FROM pg_database d, records r, "
+    functions = "pg_control_checkpoint() t, pg_control_system() s WHERE d.datname = current_database() AND r.seq = 1"
+    return " ".join(map(str, connection.exec_driver_sql(made + functions).one()))
+
+
 def check_version(connection: Connection, location: str) -> None:
     """Refuse tables of another version.
 
