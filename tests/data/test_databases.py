@@ -170,6 +170,23 @@ def test_duckdb_says_which_name_it_does_not_know(tmp_path: Path) -> None:
         assert SECRET not in str(caught.value)
 
 
+def test_temporary_files_hold_rows_so_they_lie_where_private_files_do(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "data/private"
+    folder.mkdir(parents=True)
+    duckdb.connect("t.duckdb").close()
+    sqlite3.connect("t.db").close()
+
+    def spilled(connection: Any) -> Path:
+        ((setting,),) = connection.exec_driver_sql("SELECT current_setting('temp_directory')").cursor.fetchall()
+        assert Path(setting).stat().st_mode & 0o077 == 0
+        return Path(setting)
+
+    used = Database("duckdb:///t.duckdb", "t")._use_connection(spilled)
+    assert used.parent.samefile(folder) and not used.exists()
+    assert Database("sqlite:///t.db", "t").answers(["PRAGMA temp_store"]) == [[(2,)]]  # in memory
+
+
 def test_a_database_that_is_not_there_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"absent\.db: no such file"):
         Database(f"sqlite:///{tmp_path}/absent.db", "visits").read(SCHEMA)

@@ -300,9 +300,9 @@ class Chain:
         seen = self.has(records, anchor.count, anchor.head)
         if anchor.database not in ("", head.database):
             raise LedgerError(
-                f"the ledger at {self.home.location} is another copy of the database than this machine read: a restored "
-                "dump, a moved server or a promoted replica. Others may have read more than it has. First run `likeness "
-                "ledger recover` on the machine that ran last, and then here. Nothing was spent."
+                f"the ledger at {self.home.location} is another copy of the database than this machine read: of a "
+                "dump, a moved server or a replica. Others may have read more than it has. First run `likeness ledger "
+                "recover` on the machine that ran last, and then here. Nothing was spent."
             )
         if anchor.ledger_id == head.ledger_id and seen and (behind == 1 or self.home.url is not None):
             self.write_anchor(records)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 from urllib.parse import quote, urlsplit
 
@@ -20,6 +21,7 @@ from sqlalchemy import Connection, CursorResult, NullPool, create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from likeness.core.errors import DataError, LikenessError
+from likeness.core.paths import ProjectPaths
 from likeness.core.retry import transient
 from likeness.core.text import normal_text
 from likeness.data.schema.schema import Schema
@@ -52,13 +54,17 @@ class _DuckConnection:
     def __init__(self, path: Path) -> None:
         import duckdb
 
-        self.cursor = duckdb.connect(str(path), read_only=True, config={"enable_external_access": "false"})
+        private = ProjectPaths.private if ProjectPaths.private.is_dir() else None
+        self._spilled = TemporaryDirectory(dir=private)  # DuckDB lets everybody read rows that it spills
+        config: Any = {"enable_external_access": "false", "temp_directory": self._spilled.name}
+        self.cursor = duckdb.connect(str(path), read_only=True, config=config)
 
     def __enter__(self) -> Any:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.cursor.close()
+        self._spilled.cleanup()
 
     def exec_driver_sql(self, statement: str) -> Any:
         """Ask a statement."""
@@ -281,7 +287,12 @@ class Database:
             # Read only: else SQLite would make a missing database, and a query could write.
             address = f"file:{quote(str(self._file().resolve()))}?mode=ro"
 
-            return create_engine("sqlite://", creator=lambda: sqlite3.connect(address, uri=True), poolclass=NullPool)
+            def connect() -> sqlite3.Connection:
+                connection = sqlite3.connect(address, uri=True)
+                connection.execute("PRAGMA temp_store = MEMORY")  # else rows that it sorts lie in a file
+                return connection
+
+            return create_engine("sqlite://", creator=connect, poolclass=NullPool)
         options = f"{os.environ.get('PGOPTIONS', '')} {_SESSION}".strip()  # of one key the last value counts
         read_only = {"options": options, "connect_timeout": 10, "client_encoding": "utf8"}
         return create_engine(self.url, poolclass=NullPool, hide_parameters=True, connect_args=read_only)
