@@ -378,9 +378,9 @@ def test_offsets_and_years_before_1000() -> None:
 @pytest.mark.parametrize(
     ("layout", "lines"),
     [
-        (FileFormat(), ["d,t,cost,rate,ward", '30.12.2019,17:05,7.50,0.25,"a,b"', ",,,,c;d"]),
-        (FileFormat(decimal=","), ["d;t;cost;rate;ward", "30.12.2019;17:05;7,50;0,25;a,b", ';;;;"c;d"']),
-        (FileFormat("|", quote="'"), ["d|t|cost|rate|ward", "30.12.2019|17:05|7.50|0.25|a,b", "||||c;d"]),
+        (FileFormat(), ["d,t,cost,rate,ward,run", '30.12.2019,17:05,7.50,0.25,"a,b",\'=1+1', ",,,,c;d,-1"]),
+        (FileFormat(decimal=","), ["d;t;cost;rate;ward;run", "30.12.2019;17:05;7,50;0,25;a,b;'@x", ';;;;"c;d";\'-a']),
+        (FileFormat("|", quote="'"), ["d|t|cost|rate|ward|run", "30.12.2019|17:05|7.50|0.25|a,b|-1", "||||c;d|+2,5"]),
     ],
     ids=["plain", "german", "bars"],
 )
@@ -391,8 +391,9 @@ def test_a_synthetic_csv_is_written_as_its_source_is(layout: FileFormat, lines: 
         "cost": {"kind": "numeric", "lower": 0, "upper": 9, "decimals": 2},
         "rate": {"kind": "numeric", "lower": 0, "upper": 9},
         "ward": {"kind": "categorical", "categories": ["a,b", "c;d"]},
+        "run": {"kind": "categorical", "categories": ["=1+1", "-1", "@x", "-a", "+2,5"]},
     }
-    schema = schema_with({name: {**spec, "nullable": name != "ward"} for name, spec in columns.items()})
+    schema = schema_with({name: {**spec, "nullable": name not in ("ward", "run")} for name, spec in columns.items()})
     (tmp_path / "source.csv").write_text("\n".join([*lines, ""]))
     (cells,) = csv_chunks(tmp_path / "source.csv", layout, 9)
     assert csv_bytes(type_table(cells, schema, "t", layout.decimal), schema, layout).decode().splitlines() == lines

@@ -366,12 +366,13 @@ def test_several_rows_a_person_are_asked_about_and_their_cost_is_told(clone: Pat
 
 
 def test_a_constant_column_is_allowed_and_its_cost_is_told(clone: Path) -> None:
-    town = {"kind": "categorical", "categories": ["t1"]}
+    town = {"kind": "categorical", "categories": ["=t1"]}
     write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": town}})
     code, output = run()
     assert (
         code == 0
         and "note: one category only, which costs noise and holds no information; kind drop is cheaper: town" in output
+        and "note: the CSV escapes categories that a spreadsheet would run: '=t1' of town" in output
     )
     with_it = forecast(Project.load()).queries[-1].sigma
     write(clone, {**GOOD, "columns": {**GOOD["columns"], "town": {"kind": "drop", "reason": "one value"}}})

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from likeness.config.params import AUTO, FileFormat, Sample
 from likeness.core.extras import pa, pd, pq
 from likeness.data.schema.column import Column
+from likeness.data.schema.kinds.categories import escaped, formulas_in
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import conditions_by_name
 
@@ -76,7 +77,12 @@ def csv_bytes(table: "DataFrame", schema: Schema, layout: FileFormat = _PLAIN) -
 
 
 def _texts(values: "Series[Any]", column: Column, decimal: str) -> "Series[Any] | None":
-    """A column as its source writes it, where the schema says more than its dtype does; None: as its dtype does."""
+    """A column as its source writes it, where the schema says more than its dtype does; None: as its dtype does.
+
+    A category that a spreadsheet would run is escaped.
+    """
+    if formulas_in(column):
+        return values.map(lambda text: escaped(text) if isinstance(text, str) else text, na_action="ignore")
     if column.format is not None and isinstance(values.dtype, pd.ArrowDtype):  # typed, and no texts of a frame
         from likeness.data.encoding.dtypes import source_texts
 

@@ -20,6 +20,7 @@ from likeness.core.typed import build
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
+from likeness.data.schema.kinds.categories import escaped
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.formats import format_of, format_of_images
@@ -69,6 +70,8 @@ def examine(root: Path = Path()) -> Examined:
     sections = model_described(mapping).sections
     columns = [column for section in sections.values() for column in columns_of(mapping, section)]
     constant = [name for name, spec in columns if isinstance(spec, Mapping) and _is_constant(spec)]
+    run = [f"{text!r} of {name}" for name, spec in columns for text in _categories(spec) if escaped(text) != text]
+    notes += [f"the CSV escapes categories that a spreadsheet would run: {', '.join(run)}"] if run else []
     note = "one category only, which costs noise and holds no information; kind drop is cheaper"
     notes += [f"{note}: {', '.join(constant)}"] if constant else []
     if "columns" in sections.values():
@@ -160,8 +163,12 @@ def needed_of(columns: Iterable[tuple[str, Any]]) -> list[str]:
 
 
 def _is_constant(spec: Mapping[str, Any]) -> bool:
-    categories = spec.get("categories")
-    return isinstance(categories, list) and len(categories) == 1 and not spec.get("nullable")
+    return len(_categories(spec)) == 1 and not spec.get("nullable")
+
+
+def _categories(spec: Any) -> list[str]:
+    categories = spec.get("categories") if isinstance(spec, Mapping) else None
+    return list(map(str, categories)) if isinstance(categories, list) else []
 
 
 def _column_faults(name: str, spec: Any, error: SchemaError) -> list[str]:

@@ -28,6 +28,7 @@ from scipy.special import chdtrc
 
 from likeness.data.encoding.dtypes import to_dtypes
 from likeness.data.schema.constrained_tables import forward_transform, violation_counts
+from likeness.data.schema.kinds.categories import formulas_in
 from likeness.data.schema.schema import Schema
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import Measurements, measurements
@@ -120,7 +121,8 @@ def preview(table: "DataFrame", schema: Schema, caption: str = "The") -> dict[st
     """A few rows, ready to print; ``caption`` begins their title."""
     rows = texts(table, schema)
     more = max(0, len(schema.names) - MOST_PREVIEWED)
-    return {"caption": caption, "header": rows[0], "rows": rows[1:], "more_columns": more}
+    escaped = any(map(formulas_in, schema.columns))
+    return {"caption": caption, "header": rows[0], "rows": rows[1:], "more_columns": more, "escaped": escaped}
 
 
 def texts(table: "DataFrame", schema: Schema) -> list[list[str]]:

@@ -30,6 +30,8 @@ from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, W
 PRIVATE, OTHER = "private", "other"
 LESS = re.compile(r"\s+<\s+")
 _ZEROS = {mark: re.compile(rf"([-+]?\d+)[{mark}]0+", re.ASCII) for mark in ".,"}
+_FORMULA = re.compile("'*[=+@\t-]")
+_NUMBER = re.compile(r"[-+]?[\d.,]+([eE][-+]?\d+)?", re.ASCII)
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)(?: 00:00:00Z?)?", re.ASCII)
 
 
@@ -69,6 +71,7 @@ class Categorical(Kind):
         """The code of each text; of a text without one that of ``other``."""
         codes = {category: float(index) for index, category in enumerate(column.categories)}
         rest = math.nan if column.other is None else codes.get(column.other, math.nan)
+        codes = {escaped(text): code for text, code in codes.items()} | codes  # as a synthetic CSV writes them
         cells = (codes.get(self.spelling(text, column), rest) if isinstance(text, str) else math.nan for text in texts)
         return np.fromiter(cells, np.float64)
 
@@ -229,6 +232,16 @@ class Boolean(Categorical):
         texts = pieces(text.replace("/", ","))
         turned = len(texts) == 2 and (fold_case(texts[0]) in TRUE_WORDS or fold_case(texts[1]) in FALSE_WORDS)
         return {"categories": texts[::-1] if turned else texts} if text else {}
+
+
+def escaped(text: str) -> str:
+    """A text for a CSV: with an apostrophe where a spreadsheet would run it as a formula. A number stays as it is."""
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def formulas_in(column: ColumnFacts) -> list[str]:
+    """The categories of a column that a synthetic CSV escapes."""
+    return [text for text in column.categories if escaped(text) != text]
 
 
 def whole_text(text: str, decimal: str = ".") -> str:
