@@ -13,7 +13,7 @@ from likeness.core.errors import ArtifactError, BudgetError, LedgerError, Likene
 from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import ProjectPaths
 from likeness.core.typed import build, require
-from likeness.ledger.budget import Cost
+from likeness.ledger.budget import Cost, budget_on_record
 from likeness.ledger.chain import Chain
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
@@ -152,8 +152,7 @@ def ledger_budget(as_json: JSON = False) -> None:
         say_json([_budget(ledger, name) for name in ledger.populations()])
         return
     for name in ledger.populations():
-        budget = ledger.budget(name)
-        assert budget is not None
+        budget = budget_on_record(ledger.records(), name)
         say(
             f"{name} ({budget.adjacency}): spent epsilon {budget.spent_epsilon:.6g} of {budget.cap_epsilon:g} at delta "
             f"{budget.cap_delta:g}; rho {budget.spent_rho:.6g} spent, {budget.remaining_rho:.6g} left; "
@@ -166,8 +165,7 @@ def ledger_budget(as_json: JSON = False) -> None:
 
 def _budget(ledger: Ledger, name: str) -> dict[str, Any]:
     """The budget of a population for scripts."""
-    budget = ledger.budget(name)
-    assert budget is not None
+    budget = budget_on_record(ledger.records(), name)
     thresholds = budget.selection_delta or budget.spent_delta
     cap, spent = ({"delta_keys": delta} if thresholds else {} for delta in (budget.selection_delta, budget.spent_delta))
     return {
@@ -264,19 +262,12 @@ def ledger_cap(
     identity: Annotated[str, typer.Argument(help="Name of the people in the data: privacy.population.")],
     epsilon: Annotated[float, typer.Option(help="Epsilon.")],
     delta: Annotated[float, typer.Option(help="Delta.")],
-    delta_keys: Annotated[
-        float | None,
-        typer.Option(
-            help="The part of delta for private categories; none: no change. Do not let any released value influence "
-            "it."
-        ),
-    ] = None,
+    delta_keys: Annotated[float | None, typer.Option(help="For private categories. No release may decide it.")] = None,
 ) -> None:
     """Change the lifetime cap. The change stays on record for ever."""
     ledger = _open()
     ledger.change_cap(identity, epsilon, delta, delta_keys)
-    budget = ledger.budget(identity)
-    part = 0.0 if budget is None else budget.selection_delta
+    part = budget_on_record(ledger.records(), identity).selection_delta
     keys = f", {part:g} of it for thresholds" if part else ""
     say(f"cap of {identity}: epsilon {epsilon:g} at delta {delta:g}{keys}")
 
@@ -301,9 +292,7 @@ def ledger_recover() -> None:
 @ledger_app.command("day")
 def ledger_day(
     day: Annotated[str, typer.Argument(help="Today in UTC, as 2026-11-26.")],
-    fewer: Annotated[
-        str | None, typer.Option(help="People of whom the source of this day rightly lacks most: privacy.population.")
-    ] = None,
+    fewer: Annotated[str | None, typer.Option(help="People of whom today's source rightly lacks most.")] = None,
 ) -> None:
     """Say which day it is, after a clock was wrong or a year's rest. It stays on record for ever."""
     ledger = _open()

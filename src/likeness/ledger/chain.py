@@ -45,10 +45,7 @@ from likeness.ledger.records import START, Body, Record, append, digest_of, row
 
 @dataclass(frozen=True)
 class Anchor:
-    """State of the ledger after its last append, in another place; at most one append behind.
-
-    Of a team's database it names the copy, too: see :func:`likeness.ledger.database.copy_of`.
-    """
+    """State of the ledger after its last append, in another place; of a team's database also its copy."""
 
     ledger_id: str
     home: str

@@ -129,10 +129,7 @@ def holding(home: Home, name: str, seconds: float = -1) -> Iterator[None]:
 
 
 def _refuse_pooler(connection: Connection, home: Home) -> None:
-    """Refuse a pooler, which gives the locks of a session to others, and keeps them when it ends.
-
-    A pooler answers for the server, and does not know which of its processes will serve.
-    """
+    """Refuse a pooler: it may give a session's locks to others. It greets without knowing which process will serve."""
     driver: Any = connection.connection.driver_connection
     if driver.info.backend_pid != connection.exec_driver_sql("SELECT pg_backend_pid()").scalar():
         raise LedgerError(
@@ -228,10 +225,7 @@ def version_of(connection: Connection) -> int:
 
 
 def copy_of(connection: Connection) -> str:
-    """Name this copy of a team's database: a restored dump or server, or a promoted replica, is another; SQLite: empty.
-
-    A dump makes database, table and rows anew. A server that goes on from a backup has another timeline.
-    """
+    """Name this copy of a team's database; SQLite: empty. A dump makes all anew, and a backup another timeline."""
     if not is_postgres(connection):
         return ""
     made = "SELECT d.oid, r.tableoid, r.xmin, t.timeline_id, s.system_identifier FROM pg_database d, records r, "

@@ -296,12 +296,7 @@ class Project:
 
     @cached_property
     def ledger_to_spend(self) -> "Ledger":
-        """The ledger with the cap of the population on record, for the door.
-
-        Raises:
-            LedgerError: git remembers a longer or another ledger of this id, so this one is an old copy; or files of
-                the project name another ledger.
-        """
+        """The ledger for the door, as :meth:`likeness.pipeline.ledger_session.LedgerSession.to_spend`."""
         selects = bool(self.written_schema.open_columns)
         return self.ledger_session.to_spend(self.complete_params.ingest.unit, selects)
 

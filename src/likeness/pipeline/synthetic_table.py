@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from likeness.config.params import AUTO, FileFormat, Sample
 from likeness.core.extras import pa, pd, pq
 from likeness.data.schema.column import Column
-from likeness.data.schema.kinds.categories import escaped, formulas_in
+from likeness.data.schema.kinds.categories import escape_formula, formulas_in
 from likeness.data.schema.schema import Schema
 from likeness.pipeline.where import conditions_by_name
 
@@ -82,7 +82,7 @@ def _texts(values: "Series[Any]", column: Column, decimal: str) -> "Series[Any] 
     A category that a spreadsheet would run is escaped.
     """
     if formulas_in(column):
-        return values.map(lambda text: escaped(text) if isinstance(text, str) else text, na_action="ignore")
+        return values.map(lambda text: escape_formula(text) if isinstance(text, str) else text, na_action="ignore")
     if column.format is not None and isinstance(values.dtype, pd.ArrowDtype):  # typed, and no texts of a frame
         from likeness.data.encoding.dtypes import source_texts
 

@@ -69,9 +69,9 @@ def examine_places(root: Path) -> Iterator[Finding]:
     if project is None:
         return
     session, mlflow = project.ledger_session, "LIKENESS_MLFLOW_URI"
-    servers = {"PREFECT_API_URL": os.environ.get("PREFECT_API_URL") or ""}
-    servers[mlflow] = os.environ.get(mlflow) or project.params.tracking.uri or ""
-    servers = {name: url for name, url in servers.items() if url.startswith(("http://", "https://"))}
+    urls = {name: os.environ.get(name) or "" for name in ("PREFECT_API_URL", mlflow)}
+    urls[mlflow] = urls[mlflow] or project.params.tracking.uri or ""
+    servers = {name: url for name, url in urls.items() if url.startswith(("http://", "https://"))}
     if not fault:
         yield Finding("lock of runs", _fault(lambda: _check_other_runs(project)))
         yield Finding("witnesses in git", _fault(session.check_witnesses))

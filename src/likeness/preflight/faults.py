@@ -20,7 +20,7 @@ from likeness.core.typed import build
 from likeness.data.private_tables import read_manifest
 from likeness.data.schema.column import Column
 from likeness.data.schema.column_keys import DROP, column_from
-from likeness.data.schema.kinds.categories import escaped
+from likeness.data.schema.kinds.categories import escape_formula
 from likeness.data.schema.schema import KEYS, Schema, entries
 from likeness.data.schema.yaml import read_mapping
 from likeness.data.source.formats import format_of, format_of_images
@@ -70,7 +70,9 @@ def examine(root: Path = Path()) -> Examined:
     sections = model_described(mapping).sections
     columns = [column for section in sections.values() for column in columns_of(mapping, section)]
     constant = [name for name, spec in columns if isinstance(spec, Mapping) and _is_constant(spec)]
-    run = [f"{text!r} of {name}" for name, spec in columns for text in _categories(spec) if escaped(text) != text]
+    run = [
+        f"{text!r} of {name}" for name, spec in columns for text in _categories(spec) if escape_formula(text) != text
+    ]
     notes += [f"the CSV escapes categories that a spreadsheet would run: {', '.join(run)}"] if run else []
     note = "one category only, which costs noise and holds no information; kind drop is cheaper"
     notes += [f"{note}: {', '.join(constant)}"] if constant else []

@@ -71,7 +71,7 @@ class Categorical(Kind):
         """The code of each text; of a text without one that of ``other``."""
         codes = {category: float(index) for index, category in enumerate(column.categories)}
         rest = math.nan if column.other is None else codes.get(column.other, math.nan)
-        codes = {escaped(text): code for text, code in codes.items()} | codes  # as a synthetic CSV writes them
+        codes = {escape_formula(text): code for text, code in codes.items()} | codes  # as a synthetic CSV writes them
         cells = (codes.get(self.spelling(text, column), rest) if isinstance(text, str) else math.nan for text in texts)
         return np.fromiter(cells, np.float64)
 
@@ -234,14 +234,14 @@ class Boolean(Categorical):
         return {"categories": texts[::-1] if turned else texts} if text else {}
 
 
-def escaped(text: str) -> str:
+def escape_formula(text: str) -> str:
     """A text for a CSV: with an apostrophe where a spreadsheet would run it as a formula. A number stays as it is."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def formulas_in(column: ColumnFacts) -> list[str]:
     """The categories of a column that a synthetic CSV escapes."""
-    return [text for text in column.categories if escaped(text) != text]
+    return [text for text in column.categories if escape_formula(text) != text]
 
 
 def whole_text(text: str, decimal: str = ".") -> str:
