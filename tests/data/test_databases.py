@@ -172,18 +172,13 @@ def test_duckdb_says_which_name_it_does_not_know(tmp_path: Path) -> None:
 
 def test_temporary_files_hold_rows_so_they_lie_where_private_files_do(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "data/private"
-    folder.mkdir(parents=True)
+    Path("data/private").mkdir(parents=True)
     duckdb.connect("t.duckdb").close()
     sqlite3.connect("t.db").close()
-
-    def spilled(connection: Any) -> Path:
-        ((setting,),) = connection.exec_driver_sql("SELECT current_setting('temp_directory')").cursor.fetchall()
-        assert Path(setting).stat().st_mode & 0o077 == 0
-        return Path(setting)
-
-    used = Database("duckdb:///t.duckdb", "t")._use_connection(spilled)
-    assert used.parent.samefile(folder) and not used.exists()
+    with Database("duckdb:///t.duckdb", "t")._open_connection() as connection:
+        ((spilled,),) = connection.exec_driver_sql("SELECT current_setting('temp_directory')").cursor.fetchall()
+        assert Path(spilled).stat().st_mode & 0o077 == 0 and Path(spilled).parent.samefile("data/private")
+    assert not Path(spilled).exists()
     assert Database("sqlite:///t.db", "t").answers(["PRAGMA temp_store"]) == [[(2,)]]  # in memory
 
 

@@ -229,13 +229,9 @@ def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_data
 
 def test_a_server_that_starts_too_late_costs_no_night(toy: Path, outside: dict[str, str]) -> None:
     late = outside | {"PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "1"}
-    run = [sys.executable, "-m", "flows.synthesize"]
-    done = subprocess.run(run, cwd=toy, env=late, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "flows.synthesize"], cwd=toy, env=late, capture_output=True, text=True)
     assert done.returncode == 0 and (toy / "b.txt").exists()
     assert "no server of Prefect answers (RuntimeError). The run goes on without it" in done.stderr
-    (toy / "step.py").write_text("raise ValueError('42')")
-    done = subprocess.run(run, cwd=toy, env=late, capture_output=True, text=True)
-    assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith("synthesize: Failed: first: it failed")
 
 
 @pytest.mark.slow

@@ -228,22 +228,6 @@ def test_what_a_server_refuses_has_a_remedy_of_its_own(ledger: Ledger, url: str)
         ledger.reserve(request("k", CAP / 2))
 
 
-def test_after_an_old_dump_the_machine_that_read_most_brings_all_records_back(
-    ledger: Ledger, url: str, machine: Callable[..., Home]
-) -> None:
-    second = machine("second")
-    Chain.reanchor(second, ledger.head().head)
-    ledger.reserve(request("k1", CAP / 4))
-    ledger.commit("k1", "00")
-    whole = ledger.records()
-    without_triggers(url, "DELETE FROM records WHERE seq > 2")
-    assert len(Ledger.open(second).records()) == 2  # it read no more
-    with pytest.raises(LedgerError, match="likeness ledger recover"):
-        Ledger.open(locate())
-    assert recover(locate(), {"asked_by": "ada"}) == (2, 0)
-    assert Ledger.open(second).records() == Ledger.open(locate()).records() == whole
-
-
 def test_a_restored_dump_is_refused_on_each_machine_until_a_person_recovers_it(
     ledger: Ledger, url: str, machine: Callable[..., Home], socket: Path
 ) -> None:
