@@ -124,7 +124,7 @@ def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger:
     extract = chain_extract(again.records(), "people")
     params = SimpleNamespace(privacy=SimpleNamespace(population="people"))
     records = [Record(**record) for record in extract if "body" in record]
-    shown = SimpleNamespace(chain=extract, params=params, records=records)
+    shown = SimpleNamespace(chain=extract, project=SimpleNamespace(params=params), records=records)
     assert "5 records linked, 3 of them whole" in chain_of(shown)  # type: ignore[arg-type]
     assert "1 lost costs by its keeper's word: epsilon 1 of 1" in costs(shown)  # type: ignore[arg-type]
     again.declare_population("later", ADD, 1.0, 1e-5)  # its cap may be one of the lost records
