@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from toys import ledger_of_people, plan_with
+from toys import ledger_of_people, plan_with, request
 
 from likeness.cli import app as cli
 from likeness.core.bounds import PrivacyUnit
@@ -31,7 +31,7 @@ from likeness.ledger.budget import Cost
 from likeness.ledger.first_nights import cohort_members
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.reservation import Reservation, check_same_request
+from likeness.ledger.reservation import Dataset, check_same_request
 from likeness.ledger.witness import Witness
 from likeness.pipeline.project import Project
 from likeness.preflight.cost import afford, last_rows, schedule, with_target
@@ -44,7 +44,6 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import from_bytes
-from likeness.release.request import Dataset
 from likeness.release.store import check_store
 from likeness.stages import plan
 
@@ -196,7 +195,7 @@ def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
     made = ledger_of_people()
     for key in ("a" * 64, "b" * 64):
         details = {"query": "embedding", "asked_by": "somebody"}
-        made.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, 0.01, key, {}, "digest", "1", "e", details))
+        made.reserve(request(key, 0.01, plan=key, details=details))
     made.commit("a" * 64, "0" * 64)
     return made
 
@@ -231,7 +230,7 @@ def test_verify_finds_lost_bytes(ledger: Ledger, heard: Command) -> None:
         check_store(ledger)
     for place in range(9):
         key = f"{place:064}"
-        ledger.reserve(Reservation(key, "people", ADD, 1e-6, "plan", {}, "digest", "1", "e", {"query": key}))
+        ledger.reserve(request(key, 1e-6))
         ledger.commit(key, key)
     assert " and 5 more. Restore" in heard("ledger", "verify")[1]  # of years there are thousands
     assert heard("ledger", "init")[0] == 2
@@ -417,9 +416,7 @@ def test_a_series_has_room_for_years_of_nights(project: Path, monkeypatch: pytes
     night = cohort_members(ledger.chain, name, "1", ["ann"])
     cost, unit = rho_for(10.0, 1e-5) / 2, PrivacyUnit("pid", 1)
     about = {"unit": unit, "group": night.group, "first_nights": night.first_nights, "day": night.day}
-    ledger.reserve(
-        Reservation("dear", name, Adjacency.ADD_REMOVE_ONE, cost, "plan", {}, "rows", "1", "", {"query": "q"}, **about)
-    )
+    ledger.reserve(request("dear", cost, population=name, **about))
     assert schedule(Project.load(), "night", 5).room < 1023
 
 
@@ -429,7 +426,7 @@ def test_another_recipe_waits_for_a_person(project: Path, command: Callable[...,
     ledger, name, words = Ledger.open(locate()), "uci-adult-1994", rf"by recipe {RECIPE - 1}. .* has recipe {RECIPE}: "
     ledger.declare_population(name, Adjacency.ADD_REMOVE_ONE, 10.0, 1e-5)
     facts = {"query": "old", "recipe": RECIPE - 1}
-    ledger.reserve(Reservation("old", name, Adjacency.ADD_REMOVE_ONE, 0.001, "plan", {}, "old rows", "1~2", "", facts))
+    ledger.reserve(request("old", 0.001, {}, name, "1~2", "", digest="old rows", details=facts))
     run, before = Project.load(), ledger.records()
     query, *_ = runs(("marginals", 1.0))[0].method.auxiliary_queries(run.context, {})
     door = Door(runs(("marginals", 1.0))[0].plan, ledger, Dataset(name, "new rows"), list)

@@ -358,7 +358,7 @@ def test_a_source_as_other_folders_name_it(source: str, seen: str) -> None:
 
 RECEIPT = Receipt(*"qsm", {}, *"msac", 1, 1, 30, 1.0, 1.0, 1.0, math.inf, *"idspkl", 3)
 PLAN = Plan("m", "people", Adjacency.ADD_REMOVE_ONE, 1.0, 1e-5, None, ())
-RESERVATION = {key: 0 for key in (*ledger._BODIES["reserve"][0], *ledger._SALTS)} | {"group": "", "backend": "local"}
+RESERVATION = {key: 0 for key in ledger._BODIES["reserve"][0]} | {"group": "", "backend": "local"}
 
 
 def settings_of_a_project() -> dict[str, Any]:
@@ -372,7 +372,7 @@ def settings_of_a_project() -> dict[str, Any]:
         (PLAN.to_dict(), Plan.from_dict, PlanError, ["format", "recipe"]),
         (RECEIPT.to_dict(), lambda value: Receipt.from_dict(value, "r"), ReleaseError, ["recipe", "group", "backend"]),
         (settings_of_a_project(), params_of, ParamsError, ["format", "recipe", "requires"]),
-        (RESERVATION, lambda body: ledger._check_body("reserve", body, 7), Wrong, ["group", "backend"]),
+        (RESERVATION, lambda body: ledger._check_body("reserve", body, 7, set()), Wrong, ["group", "backend"]),
     ],
     ids=["plan", "receipt", "bundle", "record"],
 )

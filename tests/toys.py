@@ -46,9 +46,19 @@ def request(
     population: str = "people",
     attempt: str = "1",
     encoding: str = "e",
+    **more: Any,
 ) -> Reservation:
     """A query named after its key."""
-    return Reservation(key, population, ADD, rho, "plan", others or {}, "digest", attempt, encoding, {"query": key})
+    about = {"population": population, "digest": "digest", "attempt": attempt, "encoding": encoding}
+    asked = {
+        "key": key,
+        "adjacency": ADD,
+        "rho": rho,
+        "plan": "plan",
+        "others": others or {},
+        "details": {"query": key},
+    }
+    return Reservation(**{**about, **asked, **more})
 
 
 def visits_of(name: str, most: int, states: Sequence[str] = ("a", "b")) -> dict[str, Any]:

@@ -47,6 +47,7 @@ from likeness.features.base import CellMap, FeatureMap
 from likeness.features.column_marginals import Constant
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Dataset
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
 from likeness.methods.maps import MAPS
@@ -59,7 +60,6 @@ from likeness.release import door
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachCluster, PositionPairs, Records
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import Partial
 from tests.campaigns.audit_bounds import epsilon_lower, mu_lower, tight_epsilon, variance_is

@@ -10,13 +10,14 @@ from typing import Any, Concatenate, ParamSpec
 import numpy as np
 
 from likeness.bundle import contents as names
-from likeness.bundle.files import Bundle, chain_text
+from likeness.bundle.chain import chain_of, chain_text
+from likeness.bundle.files import Bundle
 from likeness.bundle.write import data_card
 from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import budget_of
-from likeness.ledger.records import SALT, START, Record, content_of, digest_of, population_of
+from likeness.ledger.records import Record, hash_of, opened
 from likeness.pipeline.account import lifetime_of
 from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
@@ -28,7 +29,6 @@ from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
 
 P = ParamSpec("P")
-_FIELDS = ("seq", "time", "kind", "body", "previous", "digest")
 Json = dict[str, Any]
 Plant = Callable[[Path], Path | None]
 """Plants a lie in a folder. Returns what is to be verified, where that is another place."""
@@ -69,7 +69,7 @@ def _seal_records(folder: Path, records: list[Json]) -> None:
         if record.get("kind") == "commit":
             body["sha256"] = digests.get(body["key"], body["sha256"])
     shown = [record["body"] for record in records if record.get("kind") == "published"]
-    shown[-1]["files"] = {name: _digest(folder, name) for name in names.recorded_files(_outputs(folder))}
+    shown[-1]["files"] = sha256_json({name: _digest(folder, name) for name in names.recorded_files(_outputs(folder))})
 
 
 def _seal_texts(folder: Path) -> None:
@@ -99,19 +99,13 @@ def edit_json(path: Path, change: Callable[[Json], object]) -> None:
 
 
 def edit_chain(folder: Path, change: Callable[[list[Json]], object]) -> None:
-    """Change records of the ledger, number them, and compute every link and digest again."""
+    """Change records of the ledger, number them, and compute every digest again."""
     path = folder / names.LEDGER
-    records: list[Json] = [json.loads(line) for line in path.read_text().splitlines()]
+    records = json.loads(json.dumps(chain_of(path.read_text())[0]))  # no two of which share an object
     change(records)
-    previous = START
     for place, record in enumerate(records, start=1):
-        record |= {"digest": "", **record, "seq": place, "previous": previous}
-        if "body" in record:
-            record["digest"] = digest_of(Record(**{field: record[field] for field in _FIELDS}))
-        elif "content" in record:
-            record["digest"] = sha256_json([place, previous, record["population"], record["content"]])
-        previous = record["digest"]
-    path.write_text(chain_text(records))
+        record |= {"seq": place, "digest": ""}
+    path.write_text(chain_text(chain_of(chain_text(records, ""))[0]))
 
 
 @planted
@@ -156,8 +150,8 @@ def edit_request(folder: Path, query: str, **changes: Any) -> None:
     old = one.receipt.key
     new = sha256_json(request_in(next(body for body in bodies if body["key"] == old)))
     edit_receipt(query, key=new)(folder)
-    ledger = folder / names.LEDGER
-    ledger.write_text(ledger.read_text().replace(old, new))
+    renamed = lambda records: json.loads(json.dumps(records).replace(old, new))  # noqa: E731
+    edit_chain(folder, lambda records: records.__setitem__(slice(None), renamed(records)))
     trained = sorted(one.receipt.key for one in Bundle(folder).answers)
     for spec in Bundle(folder).project.outputs.generators:
         edit_json(folder / spec / "spec.json", lambda value: value["provenance"].update(releases=trained))
@@ -240,11 +234,10 @@ def hide(folder: Path, opened_as: str | None = None) -> None:
             body = record.get("body", {})
             about = body.get("releases", [body["key"]] if "key" in body else [])
             if not set(about) <= set(ours):
-                parts = {"population": population_of(body), "content": content_of(Record(**record))}
-                opened = {} if opened_as is None else {"identity": opened_as, SALT: body[SALT]}
+                shown = opened(Record(**record))
                 for key in ("time", "kind", "body"):
                     del record[key]
-                record |= parts | opened
+                record |= {"hash": hash_of(shown)} if opened_as is None else {**shown, "identity": opened_as}
 
     edit_chain(folder, change)
     follow(folder)

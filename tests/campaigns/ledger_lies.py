@@ -3,7 +3,6 @@
 Each is told as well as a forger can: keys, links, digests, the account's lifetime and all texts follow.
 """
 
-import json
 import math
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -11,10 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate
 
-from likeness.bundle import contents as names
-from likeness.bundle.files import Bundle, chain_text
+from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_json
-from likeness.ledger.records import SALT, Record, content_of, digest_of
+from likeness.ledger.records import SALT, Record, opened
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.receipt import Receipt
 from likeness.privacy.thresholds import threshold_for
@@ -50,8 +48,7 @@ def another(folder: Path, change: Change = dict, /, query: str = p.COUNTS, commi
         body["key"] = sha256_json(request_in(body))
         body |= changes
         seq, time = len(chain), chain[-1]["time"]
-        salts = {name: body[name] for name in (SALT, "content_salt")}
-        done = {"key": body["key"], "identity": body["identity"], "reserve_seq": seq, "sha256": p.SHA, **salts}
+        done = {"reserve_seq": seq, "sha256": p.SHA, **{name: body[name] for name in ("key", "identity", SALT)}}
         added = [{"kind": "reserve", "time": time, "body": body}, {"kind": "commit", "time": time, "body": done}]
         chain[-1:-1] = added[: 1 + commit]
 
@@ -153,15 +150,14 @@ def two_days_back(found: list[Json]) -> None:
 def noted_day(found: list[Json]) -> None:
     """A person confirms the last day, with a note."""
     body = found[-1]["body"]
-    salts = {name: body[name] for name in (SALT, "content_salt")}
-    found.insert(len(found) - 1, {**found[-1], "kind": "day", "body": {**salts, "note": p.NOTE}})
+    found.insert(len(found) - 1, {**found[-1], "kind": "day", "body": {SALT: body[SALT], "note": p.NOTE}})
 
 
 @chained
 def recovered(found: list[Json], **changes: Any) -> None:
     """The cost of a lost record before the first release, and changed."""
     cap = of("cap", 0)(found)
-    body = {key: cap["body"][key] for key in ("identity", SALT, "content_salt")}
+    body = {key: cap["body"][key] for key in ("identity", SALT)}
     body |= {"rho": 0.0, "delta_keys": 0.0, "error": 0.0, "lost": [p.SHA], **changes}
     found.insert(found.index(of("reserve", 0)(found)), {**cap, "kind": "recovered", "body": body})
 
@@ -169,7 +165,7 @@ def recovered(found: list[Json], **changes: Any) -> None:
 def paid_by_a_loss(found: list[Json]) -> None:
     """The last release has the cost of a lost record in the place of its reservation."""
     record = of("reserve")(found)
-    kept = ("identity", "rho", "delta_keys", "digest", "rows_digests", SALT, "content_salt")
+    kept = ("identity", "rho", "delta_keys", "digest", "rows_digests", SALT)
     record["body"] = {key: record["body"][key] for key in kept} | {"error": 0.0, "lost": [p.SHA]}
     record["kind"] = "recovered"
 
@@ -217,21 +213,16 @@ def links(found: list[Json]) -> None:
     """Every record about these people is a link about others."""
     for record in found[1:]:
         if "body" in record:
-            body = {**record.pop("body"), "identity": "visitors"}
-            content = content_of(Record(**{**record, "body": body}))
-            for key in ("time", "kind"):
+            record |= opened(Record(**{**record, "body": {**record["body"], "identity": "visitors"}}))
+            for key in ("time", "kind", "body"):
                 del record[key]
-            salt = body[SALT]
-            record |= {"identity": "visitors", SALT: salt, "population": sha256_json([salt, "visitors"])}
-            record["content"] = content
 
 
 def opened_as(identity: Any) -> f.Plant:
     """The first link is about somebody else, and proves it."""
 
     def change(found: list[Json]) -> None:
-        link = next(record for record in found if "content" in record)
-        link |= {"identity": identity, "population": sha256_json([link[SALT], identity])}
+        next(record for record in found if "content" in record)["identity"] = identity
 
     return p.records(change)
 
@@ -246,29 +237,10 @@ def hidden_reservation(folder: Path) -> None:
     chain(change)(folder)
 
 
-def numbered_true(folder: Path) -> None:
-    """The first record has a truth value for its number."""
-    path = folder / names.LEDGER
-    first, *rest = (json.loads(line) for line in path.read_text().splitlines())
-    first["seq"] = True
-    previous = first["previous"]
-    for place, record in enumerate([first, *rest]):
-        record["previous"] = previous
-        if "body" in record:
-            record["digest"] = digest_of(Record(**record))
-        else:
-            seq, population, content = (record[name] for name in ("seq", "population", "content"))
-            record["digest"] = sha256_json([seq, previous, population, content])
-        previous = record["digest"]
-        assert place or record["seq"] is True
-    path.write_text(chain_text([first, *rest]))
-
-
 _UNIT = {"column": "pid", "max_rows": 2}
 _OF_HISTORIES: Json = {"method": "histories"}
 _OF_PEARL: Json = {"method": "pearl"}
-_ONE_SALT = dict.fromkeys((SALT, "content_salt"), "0" * 32)
-_SEAL = f"{'0' * 32}:{p.SHA}"
+_SEAL = "0" * 32
 _NIGHT = {"first_nights": _SEAL, "day": datetime.now(UTC).date().isoformat()}
 _DATABASE = f"postgres {p.SHA}"
 _UNTESTED: Json = {"verdict": None}
@@ -449,10 +421,9 @@ OF_LEDGERS: tuple[Told, ...] = (
         lambda found: of("genesis")(found).update(time="1970-01-01"))),
     ("a person confirms a day with a note", CHAIN, "unknown keys", chain(noted_day)),
     ("a cap is of a day before the ledger's first", CHAIN, "before that of an earlier record", chain(two_days_back)),
-    ("a record has a truth value for its number", CHAIN, "is broken", numbered_true, {"seal": f.Seal.TEXTS}),
     ("a commit names its reservation with a point", CHAIN, "of another type", p.records(with_a_point)),
     ("all records have one salt", CHAIN, "two records have one salt", p.records(
-        lambda found: [one["body"].update(_ONE_SALT) for one in found if "body" in one])),
+        lambda found: [one["body"].update({SALT: _SEAL}) for one in found if "body" in one])),
     # --- cohorts
     ("another release is about a cohort of people whom nothing names", COSTS, "names a cohort of nobody",
      another(sets(group="1-1"))),
@@ -468,8 +439,8 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a release of a person has a name of a person", CHAIN, "does not write", another(sets(query="ada lovelace"))),
     ("a stage is a sentence", CHAIN, "does not write", another(stage=p.NOTE)),
     ("a git commit has changes in words", CHAIN, "another type", f.edit_body("reserve", git_changed=p.NOTE)),
-    ("software has the names of people", CHAIN, "file or software", f.edit_body("reserve", software={"ada": "1.0"})),
-    ("software has a list of versions", CHAIN, "file or software", f.edit_body(
+    ("software has the names of people", CHAIN, "names software", f.edit_body("reserve", software={"ada": "1.0"})),
+    ("software has a list of versions", CHAIN, "names software", f.edit_body(
         "reserve", software={"numpy": ["1.0", "2.0"]})),
     ("a ledger has a format in words", CHAIN, "does not know format", chain(
         lambda found: of("genesis")(found)["body"].update(format=p.NOTE))),
@@ -498,5 +469,5 @@ OF_LEDGERS: tuple[Told, ...] = (
 def _lost(found: list[Json], kind: str, **changes: Any) -> Json:
     """A record that gives up the release of the last record of a kind."""
     one = of(kind)(found)
-    body = {name: one["body"][name] for name in ("key", "identity", SALT, "content_salt")}
+    body = {name: one["body"][name] for name in ("key", "identity", SALT)}
     return {"kind": "lost", "time": found[-1]["time"], "body": {**body, **changes}}

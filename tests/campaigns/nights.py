@@ -34,11 +34,11 @@ from likeness.ledger.chain import Chain
 from likeness.ledger.database import RECORDS, RELEASES
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger, recover
+from likeness.ledger.reservation import Dataset
 from likeness.ledger.witness import Witness, check_witnesses
 from likeness.pipeline.project import Project
 from likeness.release.door import Door
 from likeness.release.records import Records
-from likeness.release.request import Dataset
 from tests.campaigns.fault_field import CAP_RHO, EPSILON, REFUSED, ROOM, Ended, Field, preload
 from tests.postgres_server import server
 

@@ -32,6 +32,7 @@ from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Dataset
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
 from likeness.methods.fit import fit
@@ -49,7 +50,7 @@ from likeness.release.partition_selection import STAGE, PartitionQuery, partitio
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, Records
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import AnyQuery, Dataset
+from likeness.release.request import AnyQuery
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.synthesizer import Synthesizer
 from likeness.testing import Trial

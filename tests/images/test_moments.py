@@ -19,6 +19,7 @@ from likeness.core.typed import build
 from likeness.generators.base import Compute
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Dataset
 from likeness.methods import METHODS
 from likeness.methods.base import Context, Method, class_weights, number_of_records
 from likeness.methods.fit import fit
@@ -27,7 +28,7 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset, check_answer
+from likeness.release.request import check_answer
 from likeness.testing.methods import toy_context
 from likeness.verify.noise import noise
 from likeness.verify.receipts import query_again

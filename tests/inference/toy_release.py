@@ -16,6 +16,7 @@ from likeness.data.schema.schema import Schema
 from likeness.inference.measurements import Measurements, measurements
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Dataset
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.privacy.noise import add_discrete_gaussian
@@ -23,7 +24,6 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 
 SCHEMA = schema_with(

@@ -169,7 +169,7 @@ import numpy as np
 from likeness.pipeline.project import Project
 from likeness.data.encoding.layout import encoding_digest
 from likeness.release.door import Door
-from likeness.release.request import Dataset
+from likeness.ledger.reservation import Dataset
 from likeness.release.records import Records
 
 project = Project.load()

@@ -22,6 +22,7 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.encoding.layout import Layout
 from likeness.data.schema.schema import Schema
 from likeness.features.column_marginals import Constant
+from likeness.ledger.reservation import Dataset
 from likeness.methods.base import Context
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Adjacency
@@ -31,7 +32,6 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.verify.receipts import query_again
 from likeness_papers.pearl.method import Pearl

@@ -48,7 +48,7 @@ from likeness.ledger.database import FIRST_NIGHTS as NIGHTS
 from likeness.ledger.first_nights import CohortNight, check_series, cohort_members
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
-from likeness.ledger.reservation import Reservation
+from likeness.ledger.reservation import Dataset, Reservation
 from likeness.ledger.series import Series, check_night
 from likeness.pipeline.datasets import model_of
 from likeness.pipeline.ledger_session import LedgerSession
@@ -62,7 +62,7 @@ from likeness.privacy.plan import Plan, QueryShare
 from likeness.privacy.receipt import THRESHOLDED, Receipt
 from likeness.privacy.thresholds import log_delta, threshold_for
 from likeness.release.query import Query
-from likeness.release.request import Dataset, request_in, request_of
+from likeness.release.request import request_in, request_of
 from likeness.stages import fingerprint
 from likeness.synthesizer import Synthesizer
 from likeness.synthesizer.estimates import running_total
@@ -581,8 +581,8 @@ def test_a_receipt_has_all_fields_and_no_others() -> None:
 
 
 def asked(key: str, rho: float, keys: float, **others: object) -> Reservation:
-    made = Reservation(key, "people", ADD, rho, "plan", {}, "digest", "1", "e", {"query": key}, delta=keys)
-    return dataclasses.replace(made, **others)
+    more = {"plan": "plan", "others": {}, "details": {"query": key}, "delta": keys, **others}
+    return Reservation(**{"population": "people", "digest": "digest", "key": key, "adjacency": ADD, "rho": rho, **more})
 
 
 def test_a_lifetime_cap_keeps_a_part_of_delta_and_both_limits_hold() -> None:

@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event
 from toys import ADD, CAP, ledger_of_people, request
 
-from likeness.bundle.files import chain_extract
+from likeness.bundle.chain import chain_extract
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.ledger.chain import Chain, anchor_path, copies_path
 from likeness.ledger.home import locate
@@ -122,9 +122,9 @@ def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger:
     assert [recover(home, ADA) for _ in range(2)] == [(0, 2), (0, 0)]
     again = Ledger.open(home)
     extract = chain_extract(again.records(), "people")
-    params = SimpleNamespace(privacy=SimpleNamespace(population="people"))
+    project = SimpleNamespace(params=SimpleNamespace(privacy=SimpleNamespace(population="people")))
     records = [Record(**record) for record in extract if "body" in record]
-    shown = SimpleNamespace(chain=extract, project=SimpleNamespace(params=params), records=records)
+    shown = SimpleNamespace(stated_chain=(extract, extract[-1]["digest"]), project=project, records=records)
     assert "5 records linked, 3 of them whole" in chain_of(shown)  # type: ignore[arg-type]
     assert "1 lost costs by its keeper's word: epsilon 1 of 1" in costs(shown)  # type: ignore[arg-type]
     again.declare_population("later", ADD, 1.0, 1e-5)  # its cap may be one of the lost records
@@ -217,7 +217,8 @@ for step in range(int(sys.argv[2])):
     key = f"{sys.argv[1]}-{step}"
     try:
         cost = float(sys.argv[3])
-        ledger.reserve(Reservation(key, "people", Adjacency.ADD_REMOVE_ONE, cost, key, {}, "d", "1", "e", {}))
+        more = {"adjacency": Adjacency.ADD_REMOVE_ONE, "plan": key, "others": {}, "details": {}}
+        ledger.reserve(Reservation("people", "d", key=key, rho=cost, **more))
         print("accepted", flush=True)
         ledger.commit(key, "00")
     except BudgetError:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from toys import ADD, CAP, ledger_of_people, request
 
-from likeness.bundle.files import chain_extract
+from likeness.bundle.chain import chain_extract
 from likeness.bundle.verdict import Wrong
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import canonical_json, sha256_json
@@ -20,7 +20,7 @@ from likeness.ledger import chain
 from likeness.ledger.budget import discretization_error_of
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.records import Body, content_of, digest_of, population_of
+from likeness.ledger.records import Body, digest_of, hash_of, next_digest, opened
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 from likeness.verify.ledger import chain as chain_of
@@ -256,20 +256,21 @@ def test_other_bytes_for_a_committed_release_are_refused(ledger: Ledger) -> None
 
 
 def test_whom_a_record_is_about_is_hidden_and_can_be_opened_alone(ledger: Ledger) -> None:
-    """A link is place, previous, population and content. Identity and salt open the population, and nothing else."""
+    """A link is one hash. Identity and hashed salt open the population, and nothing else."""
     ledger.reserve(request("k", CAP / 2))
     ledger.commit("k", "00")
     for record in ledger.records()[1:]:
-        salt = record.body["population_salt"]
-        opened = {"identity": "people", "population_salt": salt}
-        link = [record.seq, record.previous, population_of(opened), content_of(record)]
-        assert record.digest == sha256_json(link) and len(bytes.fromhex(salt)) == 16
-        for other in ({"identity": "others"}, {"identity": ""}, {"population_salt": "00" * 16}):
-            assert population_of({**opened, **other}) != population_of(opened)
-            assert digest_of(record._replace(body={**record.body, **other})) != record.digest
-    # A cap can be guessed: its content is salted apart, because who opens the population shows that salt.
-    salts = [r.body[name] for r in ledger.records() for name in ("population_salt", "content_salt")]
-    assert len(set(salts)) == len(salts) == 8
+        shown = opened(record)
+        assert shown.keys() == {"identity", "population_salt", "content"} and shown["identity"] == "people"
+        assert record.digest == next_digest(record.seq, record.previous, hash_of(shown))
+        for other in ({"identity": "others"}, {"identity": ""}, {"population_salt": "0" * 64}, {"content": "0" * 64}):
+            assert hash_of({**shown, **other}) != hash_of(shown)
+        changed = record._replace(body={**record.body, "salt": "0" * 32})  # so a content cannot be guessed
+        assert all(opened(changed)[key] != shown[key] for key in ("population_salt", "content"))
+        assert record.body["salt"] not in str(shown) and len(bytes.fromhex(record.body["salt"])) == 16
+    # The records of one run have one salt, and look unrelated.
+    assert len({record.body["salt"] for record in ledger.records()}) == 3
+    assert len({opened(record)["population_salt"] for record in ledger.records()}) == 4
 
 
 def test_records_tell_days_and_a_commit_that_of_the_record_before_it(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
@@ -294,7 +295,8 @@ def test_a_day_far_ahead_or_back_needs_the_word_of_a_person(
         monkeypatch.setattr("likeness.ledger.records._now", lambda: day)
 
     def verified() -> str:
-        return chain_of(SimpleNamespace(chain=chain_extract(ledger.records(), "people")))  # type: ignore[arg-type]
+        stated = chain_extract(ledger.records(), "people"), ledger.head().head
+        return chain_of(SimpleNamespace(stated_chain=stated))  # type: ignore[arg-type]
 
     right = ledger.records()[-1].time
     clock("2999-01-01")
@@ -334,7 +336,7 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
         ledger.commit(key, "00")
     files = {"synthetic.parquet": "1" * 64, "generator": "2" * 64}
     record = ledger.publish("people", files, ["b", "a"])
-    body = {"identity": "people", "files": files, "releases": ["a", "b"]}
+    body = {"identity": "people", "files": sha256_json(files), "releases": ["a", "b"]}
     assert record.kind == "published" and record == ledger.records()[-1] and body.items() <= record.body.items()
     assert ledger.publish("people", files, ["a", "b"]) == record == ledger.records()[-1]
     for key in ("open", "theirs", "unknown"):
@@ -346,10 +348,14 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
 
 
 def test_entries_do_not_tell_that_a_source_is_the_same(ledger: Ledger) -> None:
-    """The ledger knows the same source again; whoever reads two entries in a bundle does not."""
+    """The ledger knows the same source again; whoever reads entries of two runs in a bundle does not."""
     one = dataclasses.replace(request("a", 1e-3), rows_digests=("d" * 64, "f" * 64))
-    texts = [ledger.reserve(dataclasses.replace(one, key=key)).body["rows_digests"] for key in ("a", "b")]
-    assert len({*texts[0], *texts[1]}) == 4 and "d" * 64 not in "".join(map(str, texts))
+    runs = {"again": {}, "plan": {"plan": "q"}, "rows": {"digest": "e"}, "attempt": {"attempt": "2"}}
+    seals = [ledger.reserve(dataclasses.replace(one, key=key, **run)).body for key, run in {"a": {}, **runs}.items()]
+    seals.append(Ledger.open(locate()).reserve(dataclasses.replace(one, key="later")).body)
+    of_runs = [(body["salt"], *body["rows_digests"]) for body in seals]
+    assert of_runs[0] == of_runs[1] and len({text for run in of_runs for text in run}) == 3 * 5
+    assert "d" * 64 not in str(of_runs)
     ledger.declare_population("others", ADD, 1.0, 1e-5)
     other = dataclasses.replace(one, key="c", population="others", digest="another schema")
     for known in ("d" * 64, "f" * 64):

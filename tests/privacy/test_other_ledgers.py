@@ -27,6 +27,7 @@ from likeness.ledger.database import VERSION, VERSIONS, make_engine
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import append
+from likeness.ledger.reservation import Dataset
 from likeness.ledger.witness import Witness, check_witnesses, git_witnesses, read_trailers, trailer, write_trailer
 from likeness.pipeline.other_ledgers import LedgerReference, ledgers_beside, other_ledger
 from likeness.pipeline.project import Project
@@ -34,7 +35,6 @@ from likeness.privacy.plan import QueryShare
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.request import Dataset
 
 ROOT = Path(__file__).parents[2]
 RELEASED = "data/released/auxiliary/q.safetensors"

@@ -7,10 +7,10 @@ import numpy as np
 from toys import plan_with
 
 from likeness.features.column_marginals import Constant
+from likeness.ledger.reservation import Dataset
 from likeness.privacy.plan import QueryShare
 from likeness.release.query import Query
 from likeness.release.records import Records
-from likeness.release.request import Dataset
 
 DATASET = Dataset("people", "digest")
 COUNTS = Query("q", "privatize", Constant(), num_groups=2)

@@ -23,6 +23,7 @@ from likeness.features.cells import Cells
 from likeness.features.column_marginals import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Dataset
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.privacy.adjacency import Adjacency, Stability, lattice_sensitivity_squared
 from likeness.privacy.plan import Plan, QueryShare
@@ -31,7 +32,7 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records, WithClass
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import REQUEST_KEYS, Dataset, request_in, request_of
+from likeness.release.request import REQUEST_KEYS, request_in, request_of
 from likeness.release.sums.lattice_sum import lattice_sum
 from likeness.release.sums.over_parts import exact_sum
 

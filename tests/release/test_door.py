@@ -27,7 +27,7 @@ from likeness.features.column_marginals import Constant
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import Record
-from likeness.ledger.reservation import Reservation
+from likeness.ledger.reservation import Dataset, Reservation
 from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.noise import add_discrete_gaussian
@@ -37,7 +37,7 @@ from likeness.release import door
 from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.released import from_bytes, to_bytes
-from likeness.release.request import REQUEST_KEYS, Dataset, request_of
+from likeness.release.request import REQUEST_KEYS, request_of
 from likeness.release.store import restore
 from likeness.release.sums.lattice_sum import lattice_sum
 

@@ -18,13 +18,13 @@ from likeness.core.errors import ArtifactError, BudgetError, DataError, LedgerEr
 from likeness.core.hashing import sha256_bytes
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Dataset
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.plan import Plan, QueryShare
 from likeness.release import door
 from likeness.release.door import Door
 from likeness.release.partition_selection import COUNT_BITS, PartitionQuery, Partitions, count_partitions, select_keys
 from likeness.release.released import Released, from_bytes, to_bytes
-from likeness.release.request import Dataset
 
 ADD, REPLACE = Adjacency.ADD_REMOVE_ONE, Adjacency.REPLACE_ONE
 DATASET = Dataset("people", "digest", encoding="open")

@@ -16,12 +16,12 @@ from toys import ledger_of_people, plan_with, schema_with
 
 from likeness.bundle.verdict import Untestable, Wrong
 from likeness.core.typed import build
+from likeness.ledger.reservation import Dataset
 from likeness.methods.base import Context
 from likeness.methods.marginals.method import Marginals
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
 from likeness.verify.noise import noise
 from likeness.verify.outputs import written_by
 

@@ -5,7 +5,6 @@ unpacks no more bytes than an honest zip file of this size can hold.
 """
 
 import filecmp
-import json
 import math
 import shutil
 import stat
@@ -13,7 +12,7 @@ import struct
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from likeness.bundle import contents as names
+from likeness.bundle.chain import chain_of
 from likeness.bundle.contents import BundleProject, params_of, settings_of
 from likeness.bundle.verdict import require, run_check
 from likeness.core.errors import ArtifactError
@@ -29,39 +29,10 @@ from likeness.core.hashing import sha256_bytes
 from likeness.core.paths import json_text
 from likeness.core.text import excerpt
 from likeness.data.schema.yaml import schema_text
-from likeness.ledger.records import OF_ALL, SALT, Record, content_of, population_of
+from likeness.ledger.records import Record
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.datasets import read_schema
 from likeness.release.released import Released, load_released, to_bytes
-
-
-def chain_extract(records: Sequence[Record], population: str, open_others: bool = False) -> list[dict[str, Any]]:
-    """The chain for a verifier: whole records of one population, and links of all others.
-
-    The digests prove that no record between them is missing, and reveal nothing else. A link has the digests of
-    population and content too: see :func:`digest_of`.
-
-    Args:
-        records: all records of the ledger.
-        population: the people of the bundle.
-        open_others: a link names its population and its salt. So a verifier sees that it is another one.
-    """
-    extract = []
-    for record in records:
-        body = record.body
-        parts: dict[str, Any] = {"population": population_of(body), "content": content_of(record)}
-        if record.kind in OF_ALL or body["identity"] == population:
-            parts = {"time": record.time, "kind": record.kind, "body": dict(body)}
-        elif open_others:
-            parts |= {"identity": body["identity"], SALT: body[SALT]}
-        extract.append({"seq": record.seq, "previous": record.previous, "digest": record.digest, **parts})
-    return extract
-
-
-def chain_text(extract: Sequence[Mapping[str, Any]]) -> str:
-    """An extract as text, one record a line."""
-    return "".join(json.dumps(record, sort_keys=True) + "\n" for record in extract)
-
 
 _MOST_BYTES = {".yaml": 1 << 21, ".json": 1 << 26, ".jsonl": 1 << 26, ".md": 1 << 26, "": 1 << 26}  # by suffix
 _MOST_OTHER = 1 << 32  # bytes of a table, a release or weights
@@ -120,11 +91,16 @@ class Bundle:
         return list(self.released_files.values())
 
     @cached_property
-    def chain(self) -> list[dict[str, Any]]:
-        """Records of the ledger's extract."""
-        return [json.loads(line) for line in self.text(names.LEDGER).splitlines()]
+    def stated_chain(self) -> tuple[list[dict[str, Any]], str]:
+        """Records of the ledger's extract, and the head that it states."""
+        return chain_of(self.text(names.LEDGER))
 
     @property
+    def chain(self) -> list[dict[str, Any]]:
+        """Records of the ledger's extract."""
+        return self.stated_chain[0]
+
+    @cached_property
     def records(self) -> list[Record]:
         """Records that the extract shows whole."""
         return [Record(**record) for record in self.chain if "body" in record]
@@ -275,7 +251,6 @@ def form(bundle: Bundle) -> str:
         names.PLAN_FILE: json_text(bundle.project.written_plan.to_dict()),
         names.SCHEMA: schema_text(bundle.project.public_schema.published_schema),
         names.PRIVACY: json_text(bundle.json(names.PRIVACY)),
-        names.LEDGER: chain_text(bundle.chain),
     }
     plain = all(abs(number) < _MOST_NUMBER for number in _whole_numbers(bundle.json(names.SETTINGS)))
     require(plain, f"{names.SETTINGS} has a number that is larger than Likeness needs one")
@@ -285,6 +260,7 @@ def form(bundle: Bundle) -> str:
         require((bundle.folder / name).read_bytes() == to_bytes(answer), f"{name} holds more than values and a receipt")
         named = name == f"{names.RELEASED}/{answer.receipt.query}.safetensors"
         require(named, f"{name} has the answer to {answer.receipt.query}")
+    bundle.chain  # noqa: B018 (its lines are compared where they are read)
     with tempfile.TemporaryDirectory() as temporary:
         for folder in bundle.project.outputs.generators:
             SavedGenerator.load(bundle.folder / folder).save(Path(temporary) / folder)

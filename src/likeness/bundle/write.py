@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from likeness.bundle import contents
+from likeness.bundle.chain import chain_extract, chain_text
 from likeness.bundle.contents import CHECKSUMS, LEDGER, PLAN_FILE, PRIVACY, SETTINGS, STATEMENT, settings_of
-from likeness.bundle.files import chain_extract, chain_text, pack, sums
+from likeness.bundle.files import pack, sums
 from likeness.core.errors import ArtifactError, ReleaseError
 from likeness.core.files import naming
 from likeness.core.hashing import sha256_bytes
@@ -55,7 +56,7 @@ def data_card(privacy: dict[str, Any], schema: Schema) -> str:
         "| `generator/` | the generator: `likeness sample` draws more rows, at no cost of privacy |",
         "| `released/` | the noisy statistics, each with its receipt |",
         f"| `{PRIVACY}`, `{PLAN_FILE}`, `{SETTINGS}` | the account, the plan and the settings, for machines |",
-        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, which day); of others the links |",
+        f"| `{LEDGER}` | the ledger's chain: entries about these people (who asked, which day); of others hashes |",
         f"| `{CHECKSUMS}` | `sha256sum --check {CHECKSUMS}` |",
         "",
         f"Do not trust this bundle. Recompute it: `pip install likeness-dp=={privacy['software']['likeness']}` (not "

@@ -89,7 +89,7 @@ def _text(record: Record) -> str:
         lost = f"of {len(body['lost'])} lost records" if "rows_digests" in body else "all that was left"
         return f"{body['identity']}  rho {float(body['rho']):.6g}  {lost}  by {body.get('asked_by', 'unknown')}"
     if record.kind == "published":
-        return f"{body['identity']}  {', '.join(sorted(body['files']))}  from {len(body['releases'])} releases"
+        return f"{body['identity']}  files {body['files'][:12]}  from {len(body['releases'])} releases"
     return f"by {body.get('asked_by', 'unknown')}" if record.kind == DAY else f"ledger {body['ledger_id']}"
 
 

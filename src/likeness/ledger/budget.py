@@ -8,7 +8,7 @@ from typing import Any
 from likeness.core.bounds import MOST_DELTA
 from likeness.core.errors import BudgetError, LedgerError, PlanError
 from likeness.core.hashing import json_value
-from likeness.ledger.records import RECOVERED, SPENDING, Record, base_attempt
+from likeness.ledger.records import RECOVERED, SALT, SPENDING, Record, base_attempt
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_left, rho_left
 from likeness.privacy.cohorts import Cohort, Composition
@@ -291,7 +291,7 @@ def costs_of_lost(
         yield {"identity": names[0], **_NO_COST, "rows_digests": [], "lost": free}
     for digest, record in copied.items():
         if record.kind == "reserve":
-            body = {key: record.body[key] for key in ("identity", "rho", "delta_keys", "digest", "rows_digests")}
+            body = {key: record.body[key] for key in (SALT, "identity", "rho", "delta_keys", "digest", "rows_digests")}
             cost = Cost(float(body["rho"]), float(body["delta_keys"]))
             spent[body["identity"]] = Cost.total([spent.get(body["identity"], Cost(0.0)), cost])
             yield {**body, "error": discretization_error_of(record.body), "lost": [digest]}

@@ -23,7 +23,7 @@ from likeness.core.hashing import sha256_bytes
 from likeness.ledger.chain import Chain, copies_path, lock_chain
 from likeness.ledger.database import FIRST_NIGHTS, database_errors, lock_database
 from likeness.ledger.home import Home
-from likeness.ledger.records import base_attempt, moment
+from likeness.ledger.records import SALT, base_attempt, moment
 from likeness.ledger.reservation import seal_digest
 from likeness.ledger.series import Series
 
@@ -152,7 +152,8 @@ def _loss_message(home: Home, population: str, series: Series) -> str:
 def _is_sealed(chain: Chain, series: Series, first: Mapping[str, int]) -> bool:
     """Tell whether first nights are those that the newest night of a series named; a series without one names none."""
     night = series.night
-    return night is None or seal_digest(_digest(first, night.cohort.last), chain.key, night.salt) == night.seal
+    last = "" if night is None else seal_digest(_digest(first, night.cohort.last), chain.key, night.entry[SALT])
+    return night is None or last == night.entry["first_nights"]
 
 
 def _copies_path(home: Home) -> Path:

@@ -5,14 +5,16 @@ on, and is *committed* with the digest of the released file. Costs are ρ of zer
 of partition selection. Both add up over releases, methods, versions of the data, clones and branches.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 from sqlalchemy import insert
 
 from likeness.core.errors import BudgetError, LedgerError
+from likeness.core.hashing import sha256_json
 from likeness.core.messages import LOG
+from likeness.core.rng import secret_bytes
 from likeness.ledger.budget import (
     Budget,
     Cost,
@@ -31,7 +33,7 @@ from likeness.ledger.chain import Anchor, Chain, anchor_missing, copies_of, lock
 from likeness.ledger.database import RECORDS, database_errors, lock_database
 from likeness.ledger.first_nights import first_nights_until, restore_first_nights
 from likeness.ledger.home import Home, locate
-from likeness.ledger.records import DAY, FEWER, RECOVERED, Record, append, moment, row
+from likeness.ledger.records import DAY, FEWER, RECOVERED, SALT, Record, append, moment, row
 from likeness.ledger.reservation import Reservation, check_owner, check_same_request, open_queries
 from likeness.ledger.series import check_night
 from likeness.ledger.witness import Witness
@@ -56,6 +58,7 @@ class Ledger:
 
     def __init__(self, chain: Chain) -> None:
         self.chain, self.home, self.key = chain, chain.home, chain.key
+        self._salts: dict[Hashable, str] = {}  # of the runs of this process
 
     @classmethod
     def create(cls, home: Home) -> Self:
@@ -213,7 +216,10 @@ class Ledger:
             if before := _records_by_kind(records, request.key).get("reserve"):
                 return before
             self._check(records, request)
-            return append(records, "reserve", request.body(self.key))
+            # Equal seals of two runs would show that no row of the source changed in between.
+            run = request.rows_digests, request.digest, request.attempt, request.plan, moment(records)
+            salt = self._salts.setdefault((request.first_nights, *run), secret_bytes(16).hex())
+            return append(records, "reserve", request.body(self.key, salt))
 
     def check(self, request: Reservation) -> None:
         """Raise the errors of :meth:`reserve`, and record nothing."""
@@ -311,11 +317,13 @@ class Ledger:
             if "reserve" not in entries:
                 raise LedgerError(f"release {key[:12]} was never reserved. Run: likeness run")
             reserved = entries["reserve"]
-            body = {"key": key, "identity": reserved.body["identity"], "reserve_seq": reserved.seq, "sha256": sha256}
-            return append(records, "commit", body, time=records[-1].time)
+            shared = {name: reserved.body[name] for name in (SALT, "key", "identity")}
+            return append(
+                records, "commit", {**shared, "reserve_seq": reserved.seq, "sha256": sha256}, records[-1].time
+            )
 
     def publish(self, population: str, files: Mapping[str, str], releases: Iterable[str]) -> Record:
-        """Record the digests of files that were made from releases. It costs nothing.
+        """Record one digest of files that were made from releases. It costs nothing.
 
         Equal files from equal releases have one record.
 
@@ -327,7 +335,7 @@ class Ledger:
         Raises:
             LedgerError: a release is not a committed one of this population.
         """
-        body = {"identity": population, "files": dict(files), "releases": sorted(set(releases))}
+        body = {"identity": population, "files": sha256_json(files), "releases": sorted(set(releases))}
         with self.chain.appending() as records:
             reserved = {r.body["key"] for r in records if r.kind == "reserve" and r.body["identity"] == population}
             committed = {r.body["key"] for r in records if r.kind == "commit"} & reserved

@@ -8,15 +8,17 @@ from json.encoder import encode_basestring
 from typing import Any, NamedTuple
 
 from likeness.core.errors import LedgerError
-from likeness.core.hashing import canonical_json, sha256_bytes
+from likeness.core.hashing import canonical_json, plain_json, sha256_bytes
 from likeness.core.messages import LOG
 from likeness.core.rng import secret_bytes
 
 START = "0" * 64
 """Digest before the first record."""
 
-SALT = "population_salt"
-"""Key of the secret in a body that hides its population."""
+SALT = "salt"
+"""Key of the secret in a body that hides it. Releases of one run share it, with their commits."""
+OPENING = "population_salt"
+"""Key of the hash of a record's salt that opens its population alone."""
 
 DAY = "day"
 """Kind of a record by which a person confirms its day. The days before may be later, or much earlier."""
@@ -89,7 +91,7 @@ class Record(NamedTuple):
     @property
     def text(self) -> str:
         """The body as canonical JSON."""
-        return self.body.text if type(self.body) is Body else canonical_json(self.body)
+        return self.body.text if type(self.body) is Body else plain_json(self.body)
 
 
 def base_attempt(attempt: str) -> str:
@@ -106,7 +108,7 @@ def append(records: list[Record], kind: str, body: dict[str, Any], time: str | N
         body: its content. A record about people names their ``identity``.
         time: the day; None: today.
     """
-    body = {**body, SALT: secret_bytes(16).hex(), "content_salt": secret_bytes(16).hex()}
+    body = {SALT: secret_bytes(16).hex(), **body}
     previous = records[-1].digest if records else START
     draft = Record(len(records) + 1, time or moment(records), kind, Body(canonical_json(body)), previous, "")
     record = draft._replace(digest=digest_of(draft))
@@ -144,32 +146,37 @@ def _now() -> str:
 
 
 def digest_of(record: Record) -> str:
-    """SHA-256 of a record's place, the record before it, its population and its content.
+    """SHA-256 of a record's place, the record before it, and the hash of its content, which has secret bits of its own.
 
-    Population and content have digests of their own. So {seq, previous, digest, population, content} shows a record of
-    other people: a reader can check the chain and learns nothing else. The identity and the population's salt together
-    show later whom that record is about, and nothing more.
+    So that hash shows a record of other people: a reader can check the chain and learns nothing else.
     """
-    parts = f'{_text(record.seq)},{_text(record.previous)},"{population_of(record.body)}","{content_of(record)}"'
-    return sha256_bytes(f"[{parts}]".encode())
+    return next_digest(record.seq, record.previous, hash_of(opened(record)))
 
 
-def population_of(body: Mapping[str, Any]) -> str:
-    """Hidden and fixed name of a record's population: SHA-256 of salt and identity (of the first record: no identity).
+def next_digest(seq: int, previous: str, hashed: str) -> str:
+    """The digest of a record of this number, after one of this digest, whose :func:`hash_of` is given."""
+    return sha256_bytes(f'[{_text(seq)},{_text(previous)},"{hashed}"]'.encode())
 
-    It is hidden because nobody can guess 128 secret bits. It is fixed because nobody can find another identity and salt
-    with that SHA-256. Two records of one population have different salts and look unrelated.
+
+def opened(record: Record) -> dict[str, Any]:
+    """What shows whom a record is about, and nothing more.
+
+    The salt hides the content. Its hash with the number hides the population in the same way. Nobody finds the salt
+    from that hash, so a reader who sees it cannot find a cap by trial. Records of one run have one salt and look
+    unrelated.
     """
-    return sha256_bytes(f"[{_text(body[SALT])},{_text(body.get('identity', ''))}]".encode())
+    body = record.body
+    return {
+        "identity": body.get("identity", ""),
+        OPENING: sha256_bytes(f"[{_text(body[SALT])},{_text(record.seq)}]".encode()),
+        "content": sha256_bytes(f"[{_text(record.time)},{_text(record.kind)},{record.text}]".encode()),
+    }
 
 
-def content_of(record: Record) -> str:
-    """SHA-256 of all of a record but its place.
-
-    The body has a second salt for it. Opening the population shows the first salt, and must not let a reader find a
-    cap by trial.
-    """
-    return sha256_bytes(f"[{_text(record.time)},{_text(record.kind)},{record.text}]".encode())
+def hash_of(parts: Mapping[str, Any]) -> str:
+    """Hash of a record from what :func:`opened` shows. It is fixed: nobody finds another population with that hash."""
+    population = sha256_bytes(f"[{_text(parts[OPENING])},{_text(parts['identity'])}]".encode())
+    return sha256_bytes(f"[{_text(population)},{_text(parts['content'])}]".encode())
 
 
 def row(record: Record) -> dict[str, Any]:

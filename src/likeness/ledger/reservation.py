@@ -10,66 +10,75 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import BudgetError
 from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value
-from likeness.core.rng import secret_bytes
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Cost
-from likeness.ledger.records import SPENDING, Record, base_attempt
+from likeness.ledger.records import SALT, SPENDING, Record, base_attempt
 from likeness.privacy.adjacency import Adjacency
 
 
 @dataclass(frozen=True)
-class Reservation:
-    """A request for one release.
+class Dataset:
+    """The identity of rows, without a row: whose they are, and which version of them.
 
     Attributes:
-        key: name of the release.
         population: name of the people.
-        adjacency: what counts as a neighboring table.
-        rho: ρ of the release.
-        plan: digest of the plan.
-        others: from the name of each other query of the plan to its ρ. The part that is not on record must fit too:
-            a run that cannot finish does not start.
-        digest: keyed hash of the typed rows.
-        attempt: a deliberate repetition has another attempt.
-        encoding: digest of the encoding of the rows, as in the key.
-        details: public facts for an auditor.
-        unit: unit of privacy where a person may have several rows; None: a row is a person.
-        delta: δ of the partition selection.
-        others_delta: from the name of each other partition selection of the plan to its δ.
-        rows_digests: keyed hashes of the rows of each table of the source, for any schema, and of all typed rows.
-        sibling_encodings: digests of the encodings of the plan's other rows of these people, such as those of their
-            histories.
+        digest: keyed hash of the typed training rows.
+        attempt: a deliberate second release of a request has another one.
+        encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
+        unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
+        rows_digests: keyed hashes of the rows of each table of the source, in no order and with all columns, and of the
+            typed rows of both parts; no part of the request.
+        sibling_encodings: encodings of the plan's other rows of these people; no part of the request.
         group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
-        first_nights: digest of the first nights of all people of the series.
-        day: of the night, in UTC, which the ingest fixed; empty without a night.
+        first_nights: digest of the first nights of all people; no part of the request.
+        day: on which the rows of a night were read; no part of the request.
     """
 
-    key: str
     population: str
-    adjacency: Adjacency
-    rho: float
-    plan: str
-    others: Mapping[str, float]
     digest: str
-    attempt: str
-    encoding: str
-    details: dict[str, Any]
+    attempt: str = "1"
+    encoding: str = ""
     unit: PrivacyUnit | None = None
-    delta: float = 0.0
-    others_delta: Mapping[str, float] = field(default_factory=dict)
     rows_digests: tuple[str, ...] = ()
     sibling_encodings: tuple[str, ...] = ()
     group: str = ""
     first_nights: str = ""
     day: str = ""
 
+
+@dataclass(frozen=True, kw_only=True)
+class Reservation(Dataset):
+    """A request for one release about a data set.
+
+    Attributes:
+        key: name of the release.
+        adjacency: what counts as a neighboring table.
+        rho: ρ of the release.
+        plan: digest of the plan.
+        others: from the name of each other query of the plan to its ρ. The part that is not on record must fit too:
+            a run that cannot finish does not start.
+        details: public facts for an auditor.
+        delta: δ of the partition selection.
+        others_delta: from the name of each other partition selection of the plan to its δ.
+    """
+
+    key: str
+    adjacency: Adjacency
+    rho: float
+    plan: str
+    others: Mapping[str, float]
+    details: dict[str, Any]
+    delta: float = 0.0
+    others_delta: Mapping[str, float] = field(default_factory=dict)
+
     @property
     def cost(self) -> Cost:
         """Cost of this release alone."""
         return Cost(self.rho, self.delta)
 
-    def body(self, key: bytes) -> dict[str, Any]:
-        """Content of its record; the secret of the ledger seals digests of rows."""
+    def body(self, key: bytes, salt: str) -> dict[str, Any]:
+        """Content of its record; the secret of the ledger seals digests of rows, and the salt is that of the run."""
         return {
+            SALT: salt,
             **self.details,
             "key": self.key,
             "identity": self.population,
@@ -82,23 +91,22 @@ class Reservation:
             "group": self.group,
             "encoding": self.encoding,
             "delta_keys": self.delta,
-            "rows_digests": [seal_digest(digest, key) for digest in self.rows_digests],
-            **({"day": self.day, "first_nights": seal_digest(self.first_nights, key)} if self.group else {}),
+            "rows_digests": [seal_digest(digest, key, salt) for digest in self.rows_digests],
+            **({"day": self.day, "first_nights": seal_digest(self.first_nights, key, salt)} if self.group else {}),
         }
 
 
-def seal_digest(digest: str, key: bytes, salt: str | None = None) -> str:
-    """A digest that only the ledger can compare: a salt, and a keyed hash of salt and digest.
+def seal_digest(digest: str, key: bytes, salt: str) -> str:
+    """128 bits that only the ledger can compare with a digest: a keyed hash of salt and digest.
 
     An entry stands whole in a bundle. Two equal digests there would show that no row of the source changed in between.
 
     Args:
         digest: keyed hash of the rows of a source.
         key: the secret of the ledger.
-        salt: salt of the entry to compare with; None: a new one.
+        salt: of the entry.
     """
-    salt = secret_bytes(16).hex() if salt is None else salt
-    return f"{salt}:{hmac.digest(key, f'{salt}{digest}'.encode(), 'sha256').hex()}"
+    return hmac.digest(key, f"{salt}{digest}".encode(), "sha256").hex()[:32]
 
 
 def check_owner(records: list[Record], population: str, digest: str, rows_digests: Sequence[str], key: bytes) -> None:
@@ -121,9 +129,8 @@ def check_owner(records: list[Record], population: str, digest: str, rows_digest
         body = record.body
         if record.kind not in SPENDING or body["identity"] == population:
             continue
-        seals = map(str, body.get("rows_digests", ()))
-        same = any(seal == seal_digest(mine, key, seal.partition(":")[0]) for seal in seals for mine in rows_digests)
-        if body.get("digest") == digest or same:
+        seals = {seal_digest(mine, key, body[SALT]) for mine in rows_digests}
+        if body.get("digest") == digest or seals & {*body.get("rows_digests", ())}:
             owner = body["identity"]
             raise BudgetError(
                 f"these rows are accounted under population '{owner}' (entry {record.seq}). A new name would forget "

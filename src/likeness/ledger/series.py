@@ -1,8 +1,8 @@
 """The nights of a series on record: which cohort each asks about, and which one may come next."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from likeness.core.errors import BudgetError, LedgerError
 from likeness.ledger.records import DAY, FEWER, MOST_BACK, Record, base_attempt, days_between, moment
@@ -20,20 +20,12 @@ class Night(NamedTuple):
     Attributes:
         cohort: the people that it asks about.
         day: on which its rows were read, in UTC.
-        digest: keyed hash of the rows of the cohort.
-        seal: of the first nights, see :mod:`likeness.ledger.first_nights` and
-            :func:`likeness.ledger.reservation.seal_digest`.
+        entry: body of its first reservation.
     """
 
     cohort: Cohort
     day: str
-    digest: str
-    seal: str
-
-    @property
-    def salt(self) -> str:
-        """The salt of the seal."""
-        return self.seal.partition(":")[0]
+    entry: Mapping[str, Any]
 
 
 @dataclass
@@ -144,7 +136,7 @@ class Series:
             digest: keyed hash of their rows.
             day: on which the rows were read.
         """
-        if self.night is not None and (self.night.cohort, self.night.digest) == (cohort, digest):
+        if self.night is not None and (self.night.cohort, self.night.entry["digest"]) == (cohort, digest):
             return True
         new = self.night is None or day > self.night.day or (self.confirmed != "" and day != self.night.day)
         return new and cohort.last <= MOST_NIGHTS and cohort == self.following
@@ -159,7 +151,7 @@ class Series:
             self.ends |= self._newest_end()
             self.queries, self.waiting, self.complete, self.confirmed, day = {}, {}, False, "", str(body["day"])
             self.longest = max(self.longest, 0 if self.night is None else days_between(self.night.day, day))
-            self.night = Night(cohort, day, str(body["digest"]), str(body["first_nights"]))
+            self.night = Night(cohort, day, body)
         self.waiting[str(body["key"])] = str(body.get("stage"))
         self.queries[str(body["key"])] = str(body.get("plan")), str(body.get("query"))
 

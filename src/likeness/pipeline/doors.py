@@ -12,8 +12,8 @@ from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, datase
 from likeness.pipeline.project import Project
 
 if TYPE_CHECKING:
+    from likeness.ledger.reservation import Dataset
     from likeness.release.door import Door
-    from likeness.release.request import Dataset
     from likeness.release.sums.backends import CountReader
 
 

@@ -28,10 +28,10 @@ from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.schema import Schema
 from likeness.data.table_columns import with_columns
 from likeness.features.cells import CodedRows, Columns
+from likeness.ledger.reservation import Dataset
 from likeness.pipeline.sources import check_number
 from likeness.release.partition_selection import Partitions
 from likeness.release.records import Records
-from likeness.release.request import Dataset
 
 if TYPE_CHECKING:
     from numpy import int64

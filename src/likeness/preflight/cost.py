@@ -23,6 +23,7 @@ from likeness.core.typed import build
 from likeness.data.encoding.layout import encoding_digest
 from likeness.ledger.budget import RELATIVE_TOLERANCE, Budget, Cost, composition, costs_on_record
 from likeness.ledger.records import base_attempt
+from likeness.ledger.reservation import Dataset
 from likeness.ledger.series import Series
 from likeness.pipeline.dvc_repair import locked_stages
 from likeness.pipeline.ledger_session import delta_for_selection
@@ -33,7 +34,7 @@ from likeness.privacy.cohorts import MOST_NIGHTS, Cohort
 from likeness.release.door import current_draw, noise_scale
 from likeness.release.partition_selection import complete_schema, partition_queries
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import AnyQuery, Dataset, request_of
+from likeness.release.request import AnyQuery, request_of
 from likeness.release.store import stored_bytes
 
 

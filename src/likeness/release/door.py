@@ -33,7 +33,7 @@ from likeness.features.base import CellMap, ProductsMap
 from likeness.ledger.database import holding
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import REDRAW
-from likeness.ledger.reservation import Reservation
+from likeness.ledger.reservation import Dataset, Reservation
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import check_discretization
 from likeness.privacy.noise import add_discrete_gaussian, sampler_name
@@ -50,7 +50,7 @@ from likeness.release.partition_selection import (
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
-from likeness.release.request import AnyQuery, Dataset, request_of
+from likeness.release.request import AnyQuery, request_of
 from likeness.release.store import _drawn_once, _publish_staged
 from likeness.release.sums.backends import CountReader, counted_tables
 from likeness.release.sums.over_parts import Read, exact_sum
@@ -172,24 +172,15 @@ def _reservation(
         "noise_multiplier": scale / math.sqrt(squared),
     }
     return Reservation(
+        **vars(dataset),
         key=key,
-        population=dataset.population,
         adjacency=plan.adjacency,
         rho=squared / (2 * scale**2) if scale else math.inf,
         plan=plan.digest,
         others={other.query: other.rho for other in plan.queries if other.query != query.name},
         others_delta={other.query: other.delta_keys for other in plan.queries if other.delta_keys},
         delta=request["delta_keys"],
-        digest=dataset.digest,
-        rows_digests=dataset.rows_digests,
-        sibling_encodings=dataset.sibling_encodings,
-        group=dataset.group,
-        first_nights=dataset.first_nights,
-        day=dataset.day,
-        attempt=dataset.attempt,
-        encoding=dataset.encoding,
         details={**provenance, **request, **facts},
-        unit=plan.unit,
     )
 
 

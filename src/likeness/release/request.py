@@ -1,49 +1,18 @@
 """A request: everything that shapes a release. Its digest is the key in the ledger."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ReleaseError
 from likeness.core.format import RECIPE
-from likeness.core.hashing import json_value, sha256_json
+from likeness.core.hashing import json_value, plain_json, sha256_bytes, sha256_json
+from likeness.ledger.reservation import Dataset
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
 from likeness.release.partition_selection import PartitionQuery
 from likeness.release.query import Query
 from likeness.release.released import Released
 
 AnyQuery = Query | PartitionQuery
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """The identity of rows, without a row: whose they are, and which version of them.
-
-    Attributes:
-        population: name of the people.
-        digest: keyed hash of the typed training rows.
-        attempt: a deliberate second release of a request has another one.
-        encoding: digest of the public rules that turn typed rows into the vectors that feature maps see.
-        unit: for whom the rows were bounded, where a person may have several; None: a row is a person.
-        rows_digests: keyed hashes of the rows of each table of the source, in no order and with all columns, and of the
-            typed rows of both parts; no part of the request.
-        sibling_encodings: encodings of the plan's other rows of these people; no part of the request.
-        group: the cohort of a night of a series (:mod:`likeness.privacy.cohorts`); empty: everybody.
-        first_nights: digest of the first nights of all people; no part of the request.
-        day: on which the rows of a night were read; no part of the request.
-    """
-
-    population: str
-    digest: str
-    attempt: str = "1"
-    encoding: str = ""
-    unit: PrivacyUnit | None = None
-    rows_digests: tuple[str, ...] = ()
-    sibling_encodings: tuple[str, ...] = ()
-    group: str = ""
-    first_nights: str = ""
-    day: str = ""
 
 
 def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
@@ -79,6 +48,11 @@ def request_in(entry: Mapping[str, Any]) -> dict[str, Any]:
         KeyError: the entry holds none.
     """
     return {**{key: entry[key] for key in REQUEST_KEYS}, **_cohort_part(entry["group"])}
+
+
+def key_in(entry: Mapping[str, Any]) -> str:
+    """The key of the request in a ledger's entry, as JSON gave it."""
+    return sha256_bytes(plain_json(request_in(entry)).encode())
 
 
 def _cohort_part(group: str) -> dict[str, str]:

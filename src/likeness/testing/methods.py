@@ -12,6 +12,7 @@ from likeness.data.schema.schema import Schema
 from likeness.generators.base import Compute
 from likeness.ledger.home import Home
 from likeness.ledger.ledger import Ledger
+from likeness.ledger.reservation import Dataset
 from likeness.methods.base import Context, Method, class_weights
 from likeness.methods.fit import fit
 from likeness.methods.saved_generator import SavedGenerator
@@ -21,7 +22,6 @@ from likeness.release.door import Door
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import Dataset
 from likeness.release.sums.lattice_sum import lattice_sum
 
 ROWS = 3_000

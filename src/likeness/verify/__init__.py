@@ -97,7 +97,7 @@ def checks_of(
         most_minutes: a training with a longer forecast does not start.
         trusted: see :func:`verify`.
     """
-    verdict: dict[str, Check] = {}
+    verdict, bundle = dict[str, Check](), Bundle(folder, retrain, most_minutes)
     for name in _check_order():
         earlier = [verdict[other] for other in ("files", *FIRST.get(name, ())) if other in verdict]
         wrong = [other.name for other in earlier if other.passed is False]
@@ -105,7 +105,7 @@ def checks_of(
             verdict[name] = Check(name, None, f"not done: see {', '.join(wrong)}")
         else:
             with plugins.only(trusted):
-                verdict[name] = run_check(name, CHECKS[name], Bundle(folder, retrain, most_minutes))
+                verdict[name] = run_check(name, CHECKS[name], bundle)
         yield verdict[name]
 
 

@@ -11,10 +11,8 @@ from typing import NamedTuple
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import VERSION, Untestable, Wrong, require
-from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, json_text
 from likeness.ledger.budget import budget_of
-from likeness.ledger.records import SALT
 from likeness.methods import METHODS, distribution_of
 from likeness.pipeline.account import SOFTWARE, LedgerState, account_of
 from likeness.pipeline.consistency import faults_of, first_difference
@@ -168,11 +166,9 @@ def lifetime(bundle: Bundle) -> str:
     for number, record in enumerate(bundle.chain, start=1):
         if "body" in record:
             continue
-        if SALT not in record:
+        if "hash" in record:
             hidden += 1
             continue
-        opens = sha256_json([record[SALT], record["identity"]]) == record["population"]
-        require(opens, f"record {number} is about another population than it states")
         named = isinstance(record["identity"], str) and record["identity"].strip() != ""
         require(named, f"record {number} is about nobody, and is hidden")
         require(record["identity"] != identity, f"record {number} is about this population, and is hidden")

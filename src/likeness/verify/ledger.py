@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from likeness.bundle import contents as names
+from likeness.bundle.chain import OF_QUESTION
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import MOST_WORDS, VERSION, Untestable, Wrong, require
 from likeness.core.bounds import MOST_DELTA
@@ -21,13 +22,13 @@ from likeness.ledger.records import (
     DAY,
     FEWER,
     MOST_BACK,
+    OPENING,
     RECOVERED,
     REDRAW,
     SALT,
     Record,
     base_attempt,
     days_between,
-    digest_of,
 )
 from likeness.ledger.series import LAST_STAGE, Series
 from likeness.methods import METHODS, Method, method_named
@@ -42,49 +43,42 @@ from likeness.privacy.cohorts import Cohort, Composition
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
-from likeness.release.request import REQUEST_KEYS, request_in
+from likeness.release.request import REQUEST_KEYS, key_in, request_in
 from likeness.release.sums.backends import counted_tables
 from likeness.verify.receipts import KEYS, check_claim, maps_in
 
 _EXACT = 1e-9
-_SALTS = {SALT, "content_salt"}
-_WHOLE = {"seq", "previous", "digest", "time", "kind", "body"}
-_HIDDEN = {"seq", "previous", "digest", "population", "content"}
 _ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", "software"}
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
-    "genesis": ({"format", "key_sha256", "ledger_id"}, set()),
-    "cap": ({"identity", "adjacency", "person", "epsilon", "delta", "delta_keys"}, set()),
-    "reserve": ({*REQUEST_KEYS, *FACTS, "rows_digests"}, {"day", "first_nights", *_ASKED}),
-    "commit": ({"key", "identity", "reserve_seq", "sha256"}, set()),
-    "lost": ({"key", "identity"}, _ASKED),
-    "published": ({"identity", "files", "releases"}, set()),
-    DAY: (set(), _ASKED),
-    FEWER: ({"identity"}, _ASKED),
-    RECOVERED: ({"identity", "rho", "delta_keys", "error", "lost"}, {"digest", "rows_digests", *_ASKED}),
+    "genesis": ({SALT, "format", "key_sha256", "ledger_id"}, set()),
+    "cap": ({SALT, "identity", "adjacency", "person", "epsilon", "delta", "delta_keys"}, set()),
+    "reserve": ({SALT, *REQUEST_KEYS, *FACTS, "rows_digests"}, {"day", "first_nights", *_ASKED}),
+    "commit": ({SALT, "key", "identity", "reserve_seq", "sha256"}, set()),
+    "lost": ({SALT, "key", "identity"}, _ASKED),
+    "published": ({SALT, "identity", "files", "releases"}, set()),
+    DAY: ({SALT}, _ASKED),
+    FEWER: ({SALT, "identity"}, _ASKED),
+    RECOVERED: ({SALT, "identity", "rho", "delta_keys", "error", "lost"}, {"digest", "rows_digests", *_ASKED}),
 }
 """Keys of the body of each kind of record: required keys, and optional ones."""
 _SHA = "[0-9a-f]{64}"
 _TABLES = 4  # of a source: people and their events, as they are given and typed
 FORMS = {
-    **dict.fromkeys(("digest", "encoding", "key", "key_sha256", "params_sha256", "plan", "reference", "sha256"), _SHA),
-    **dict.fromkeys(("content_salt", SALT), "[0-9a-f]{32}"),
+    **dict.fromkeys(("digest", "encoding", "files", "key", "key_sha256", "params_sha256", "plan", "reference"), _SHA),
     **dict.fromkeys(("adjacency", "change", "mechanism", "method"), "[a-z0-9_]{1,60}"),
     "plugin": f"|{DISTRIBUTION}",
     "query": "[a-z0-9_]{1,60}",
     "stage": f"{SELECTION_STAGE}|auxiliary|privatize",
     "git_commit": "none|[0-9a-f]{40,64}",
     "ledger_id": "[0-9a-f]{16}",
-    "lost": _SHA,
+    **dict.fromkeys(("lost", "releases", "sha256"), _SHA),
     "likeness": VERSION,
-    "releases": _SHA,
-    **dict.fromkeys(("first_nights", "rows_digests"), f"[0-9a-f]{{32}}:{_SHA}"),
+    **dict.fromkeys(("first_nights", "rows_digests", SALT), "[0-9a-f]{32}"),
 }
 """Patterns of texts that no person chose, by key. Other texts are one short line."""
-_OF_ALL = {"files": "sha256", "software": "likeness"}
-"""Key whose pattern holds for all values of a mapping."""
 _TYPES: dict[str, type] = {
-    **dict.fromkeys((*_SALTS, *_ASKED, "identity", "slot", *FORMS), str),
-    **dict.fromkeys(("feature", "files", "software"), dict),
+    **dict.fromkeys((*_ASKED, "identity", "slot", *FORMS), str),
+    **dict.fromkeys(("feature", "software"), dict),
     **dict.fromkeys(("lost", "releases", "rows_digests"), list),
     **dict.fromkeys(("git_changed",), bool),
     **dict.fromkeys(("format", "reserve_seq"), int),
@@ -96,38 +90,30 @@ _MOST_NUMBER = 1 << 64
 
 
 def chain(bundle: Bundle) -> str:
-    """Links and digests of the ledger's extract hold, and each key and text is one that Likeness writes."""
-    previous, whole, time, salts, last = "0" * 64, 0, "", list[str](), (datetime.now(UTC).date() + _AHEAD).isoformat()
-    for number, record in enumerate(bundle.chain, start=1):
-        linked = isinstance(record, dict) and type(record.get("seq")) is int
-        linked = linked and (record["seq"], record.get("previous")) == (number, previous)
-        require(linked, f"{names.LEDGER}: the chain is broken at record {number}")
-        digests = [record[name] for name in ("digest", "population", "content") if name in record]
-        formed = all(re.fullmatch(_SHA, digest) for digest in digests)
-        require(formed, f"record {number} has a text that is not a digest")
-        if "body" in record:
-            listed = set(record) == _WHOLE and SALT in record["body"]
-            require(listed, f"record {number} has unknown keys, or lacks some")
-            require(digest_of(Record(**record)) == record["digest"], f"record {number} was edited")
-            require(_is_day(record["time"]), f"record {number} is of {record['time']!r}, which is no day until today")
-            day = record["kind"] == DAY  # a person's word corrects the days before
-            require(record["time"] >= time or day, f"record {number} is of a day before that of an earlier record")
-            require((record["kind"] == "genesis") is (number == 1), "the first record is not the ledger's first")
-            _check_body(record["kind"], record["body"], number)
-            whole, time = whole + 1, record["time"]
-        else:
-            hidden = set(record) in (_HIDDEN, _HIDDEN | {"identity", SALT})
-            require(hidden, f"record {number} has unknown keys, or lacks some")
-            _check_texts({key: record[key] for key in ("identity", SALT) if key in record}, "", number)
-            parts = [record[name] for name in ("seq", "previous", "population", "content")]
-            require(sha256_json(parts) == record["digest"], f"record {number} was edited")
-        shown = record.get("body", record)
-        salts += [shown[name] for name in sorted(_SALTS) if name in shown]
-        previous = record["digest"]
-    require(whole > 0 and "body" in bundle.chain[0], "the first record is not the ledger's first")
+    """Records lead to the head that the ledger's extract states, and each key and text is one that Likeness writes."""
+    time, whole, salts, last = "", 0, dict[str, Any](), (datetime.now(UTC).date() + _AHEAD).isoformat()
+    (records, head), seen = bundle.stated_chain, set[tuple[str, int]]()
+    for number, record in enumerate(records, start=1):
+        if "body" not in record:
+            shown = ("hash",) if "hash" in record else ("content", OPENING)
+            formed = all(re.fullmatch(_SHA, record[name]) for name in shown)
+            require(formed, f"record {number} has a text that is not a digest")
+            _check_texts({key: record[key] for key in ("identity",) if key in record}, "", number)
+            continue
+        require(_is_day(record["time"]), f"record {number} is of {record['time']!r}, which is no day until today")
+        day = record["kind"] == DAY  # a person's word corrects the days before
+        require(record["time"] >= time or day, f"record {number} is of a day before that of an earlier record")
+        require((record["kind"] == "genesis") is (number == 1), "the first record is not the ledger's first")
+        _check_body(record["kind"], record["body"], number, seen)
+        whole, time, body = whole + 1, record["time"], record["body"]
+        if record["kind"] != "commit":  # it has the salt of its reservation
+            run = [body["digest"], body.get("rows_digests")] if "digest" in body else number
+            require(salts.setdefault(body[SALT], run) == run, "two records have one salt, which nobody draws twice")
+    require(whole > 0 and "body" in records[0], "the first record is not the ledger's first")
     require(time <= last, f"the last record is of {time}, which is no day until today")
-    require(len({*salts}) == len(salts), "two records have one salt, which nobody draws twice")
-    return f"{len(bundle.chain)} records linked, {whole} of them whole; head {previous[:16]}"
+    reached = records[-1]["digest"]
+    require(reached == head, f"{names.LEDGER}: the records lead to another head. One was edited, removed or moved")
+    return f"{len(records)} records linked, {whole} of them whole; head {head[:16]}"
 
 
 def _is_day(text: str) -> bool:
@@ -137,22 +123,23 @@ def _is_day(text: str) -> bool:
     return False
 
 
-def _check_body(kind: str, body: dict[str, Any], number: int) -> None:
-    """Refuse keys and values that Likeness does not write."""
+def _check_body(kind: str, body: dict[str, Any], number: int, seen: set[tuple[str, int]]) -> None:
+    """Refuse keys and values that Likeness does not write; an object that stood under its key before is not new."""
     require(kind in _BODIES, f"record {number} is of an unknown kind")
     always, sometimes = _BODIES[kind]
-    listed = always | _SALTS <= set(body) <= always | sometimes | _SALTS
+    listed = always <= body.keys() <= always | sometimes
     require(listed, f"record {number} has unknown keys, or lacks some")
     reserved = {"genesis": ("format",), "reserve": ("group", "backend")}
     check_known(body, reserved.get(kind, ()), f"record {number}", Wrong)
-    tables = body.get("rows_digests", [])
-    require(len(tables) <= _TABLES, f"record {number} names more tables than a source has")
-    typed = all(type(value) is _TYPES.get(key, type(value)) for key, value in body.items())
+    new = {key: value for key, value in body.items() if (key, id(value)) not in seen}
+    require(len(new.get("rows_digests", ())) <= _TABLES, f"record {number} names more tables than a source has")
+    typed = all(type(value) is _TYPES.get(key, type(value)) for key, value in new.items())
     require(typed, f"record {number} has a value of another type than Likeness writes")
-    listed = set(body.get("files", {})) <= set(names.ALWAYS) and set(body.get("software", {})) <= set(SOFTWARE)
-    lines = all(isinstance(text, str) for key in _OF_ALL for text in body.get(key, {}).values())
-    require(listed and lines, f"record {number} names a file or software that Likeness does not write")
-    _check_texts(body, "", number)
+    software = new.get("software", {})
+    listed = software.keys() <= {*SOFTWARE} and all(isinstance(text, str) for text in software.values())
+    require(listed, f"record {number} names software that Likeness does not write")
+    _check_texts(new, "", number)
+    seen.update((key, id(value)) for key, value in new.items())
 
 
 def _check_texts(value: Any, key: str, number: int) -> None:
@@ -160,7 +147,7 @@ def _check_texts(value: Any, key: str, number: int) -> None:
     if isinstance(value, Mapping):
         for name, item in value.items():
             _check_texts(name, "", number)
-            _check_texts(item, _OF_ALL.get(key, str(name)), number)
+            _check_texts(item, "likeness" if key == "software" else str(name), number)
     elif isinstance(value, list):
         lines = key not in FORMS or all(isinstance(item, str) for item in value)
         require(lines, f"record {number} has a list that Likeness does not write")
@@ -183,18 +170,15 @@ def entries(bundle: Bundle) -> str:
     lost = {record.body["key"] for record in bundle.records if record.kind == "lost"}
     written, ledger_id = encoding_digest(bundle.project.written_schema), bundle.records[0].body["ledger_id"]
     for name, answer in bundle.released_files.items():
-        receipt, facts = answer.receipt, answer.receipt.to_dict()
+        receipt, stated = answer.receipt, answer.receipt.to_dict()
         require(receipt.key in reserved and receipt.key in committed, f"{name}: no entry in the ledger")
         entry = reserved[receipt.key]
-        require(receipt.ledger_id == ledger_id, f"{name}: of another ledger")
-        same_entry = type(receipt.ledger_seq) is int and receipt.ledger_seq == entry.seq
-        require(same_entry, f"{name}: of another entry")
+        facts = Receipt.from_reservation(entry.body, ledger_id, entry.seq, receipt.sampler).to_dict()
+        other = [fact for fact in facts if canonical_json(facts[fact]) != canonical_json(stated[fact])]
+        require(not other, f"{name}: the ledger reserved another {' and '.join(other)}")
         require(receipt.key not in lost, f"{name}: the ledger gave this release up")
         digest = bundle.sha256(name)
         require(committed[receipt.key]["sha256"] == digest, f"{name}: other bytes than the ledger committed")
-        for fact in FACTS:
-            same = canonical_json(facts[fact]) == canonical_json(entry.body[fact])
-            require(same, f"{name}: the ledger reserved another {fact}")
         encoding = rows_of(bundle.project.row_sets, receipt.query).encoding if receipt.threshold is None else written
         require(entry.body["encoding"] == encoding, f"{name}: the ledger reserved another encoding")
     _check_published(bundle)
@@ -206,7 +190,7 @@ def _check_published(bundle: Bundle) -> None:
     files = names.recorded_files(bundle.project.outputs)
     published = {
         "identity": bundle.project.params.privacy.population,
-        "files": {name: bundle.sha256(name) for name in files},
+        "files": sha256_json({name: bundle.sha256(name) for name in files}),
         "releases": sorted(answer.receipt.key for answer in bundle.answers),
     }
     records = [record.body for record in bundle.records if record.kind == "published"]
@@ -252,7 +236,8 @@ class _Spending:
     counted: set[tuple[str, str]] = field(default_factory=set)  # rows and attempts whose classes were counted
     error: float = 0.0  # discretization errors of all releases together
     recovered: int = 0  # number of costs
-    unknown: list[str] = field(default_factory=list)  # reservations whose cost this version cannot compute
+    unknown: list[str] = field(default_factory=list)  # questions whose cost this version cannot compute
+    asked: dict[str, Receipt] = field(default_factory=dict)  # the first reservation of each question
 
     def add(self, record: Record) -> None:
         """Take the next record; one that no ledger of Likeness has at this place is wrong."""
@@ -270,7 +255,7 @@ class _Spending:
             self._recover(name, body)
         elif record.kind == "commit":
             entry = self.reserved.get(body["key"])
-            follows = entry is not None and body["reserve_seq"] == entry.seq
+            follows = entry is not None and (body["reserve_seq"], body[SALT]) == (entry.seq, entry.body[SALT])
             require(follows, f"{name} commits no reservation before it")
             require(body["key"] not in self.committed, f"{name} commits a release a second time")
             require(body["sha256"] not in self.files, f"{name} commits the file of another release")
@@ -321,8 +306,29 @@ class _Spending:
             raise Wrong(f"{name} is a release without a cap before it")
         costs = {type(body["rho"]), type(body["delta_keys"])} == {float} and body["rho"] > 0 <= body["delta_keys"]
         require(costs, f"{name} has a cost that is no number, or too small")
-        require(sha256_json(request_in(body)) == body["key"], f"{name} has another request than its key")
+        require(key_in(body) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
+        asked = repr([body["query"], *(body[key] for key in OF_QUESTION)])
+        claim = self.asked.get(asked) or Receipt.from_reservation(body, self.ledger_id, record.seq, "")
+        require(self._follows_a_loss(body), f"{name} draws again what the ledger did not give up")
+        require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
+        person = None if claim.unit is None else claim.unit.column
+        require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
+        if asked not in self.asked:
+            self._question(name, body, claim)
+            self.asked[asked] = claim
+        self._follow(name, body)
+        self.reserved[body["key"]] = record
+        self._spend(claim.rho, claim.delta_keys, base_attempt(body["slot"]), self._cohort(name, record))
+        require(self.budget.fits, f"{name} spends more than the cap in force allows")
+        self.error += discretization_error(claim.dimension, claim.noise_scale)
+        require(self.error <= ALLOWANCE, f"{name}: the lattices of all releases are too coarse for exact accounting")
+
+    def _question(self, name: str, body: Mapping[str, Any], claim: Receipt) -> None:
+        """Compute the cost of a question again; it is one that its method asks."""
+        facts = claim.to_dict()
+        same = all(canonical_json(body[fact]) == canonical_json(facts[fact]) for fact in FACTS)
+        require(same, f"{name} has a fact in another form than Likeness writes")
         method, maps = _method(body["method"]), list(maps_in(body["feature"]))
         consistent = METHODS.is_ours(body["method"]) is (body["plugin"] == "")
         require(consistent or not METHODS.are_declared, f"{name} names another distribution than that of its method")
@@ -336,14 +342,6 @@ class _Spending:
             # A data set of a wing that is not here puts a word of its own before the names of queries.
             elsewhere = bool(MODELS.absent) and method.allows(query_name.partition("_")[2], *asking)
             require((named or elsewhere) and not foreign, f"{name} asks by {method.name} what that method never asks")
-        claim = Receipt.from_reservation(body, self.ledger_id, record.seq, "")
-        facts = claim.to_dict()
-        same = all(canonical_json(body[fact]) == canonical_json(facts[fact]) for fact in FACTS)
-        require(same, f"{name} has a fact in another form than Likeness writes")
-        require(self._follows_a_loss(body), f"{name} draws again what the ledger did not give up")
-        require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
-        person = None if claim.unit is None else claim.unit.column
-        require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
         recipe, is_known = body["recipe"], set(maps) <= known_maps().keys() | {KEYS}
         is_known = method is not None and repr(recipe) == repr(RECIPE) and is_known
         if is_known:
@@ -353,12 +351,6 @@ class _Spending:
         if not (is_known and named):
             listed = f"map {', '.join(map(repr, maps))}, recipe {recipe!r}, method {body['method']!r}"
             self.unknown.append(f"{name} ({listed})")
-        self._follow(name, body)
-        self.reserved[claim.key] = record
-        self._spend(claim.rho, claim.delta_keys, base_attempt(body["slot"]), self._cohort(name, record))
-        require(self.budget.fits, f"{name} spends more than the cap in force allows")
-        self.error += discretization_error(claim.dimension, claim.noise_scale)
-        require(self.error <= ALLOWANCE, f"{name}: the lattices of all releases are too coarse for exact accounting")
 
     def _follow(self, name: str, body: Mapping[str, Any]) -> None:
         """Refuse an embedding before the class counts of its rows, but where records were lost.
