@@ -39,8 +39,9 @@ MAY_LOAD = {
 }
 # Places that a stage reaches, although DVC need not know them.
 NO_DEPENDENCY = {
-    "account": {"report"},  # deleted where there is nothing to state
+    "account": {"report", "private"},  # deleted where there is nothing to state; and as the plan
     "fingerprint": {"privacy"},  # of the last run
+    "plan": {"private"},  # where DuckDB would spill rows, if it read some
     "evaluate": {"internal", "evaluation", "internal_metrics", "internal_report", "stages"},  # nothing of real rows
     "track": {"lock", "markers", "tracked", "private", "internal_metrics"},  # how each stage ended, which ones saw rows
 }
