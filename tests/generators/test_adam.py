@@ -8,18 +8,21 @@ import torch
 
 from likeness.core.errors import ParamsError
 from likeness.generators.base import environment
-from likeness.methods.marginals.training import minimize
+from likeness.methods.marginals.training import is_near, minimize
 from likeness.methods.settings import TrainingSettings
 
 
 class Bowl:
     """A quartic of both arguments, with its minimum at 1."""
 
-    def __init__(self) -> None:
-        self.steps, self.adapted = 0, []
+    def __init__(self, near: bool = True) -> None:
+        self.steps, self.adapted, self.squares = 0, [], 0.0 if near else 9.0
 
     def adapt(self, logits: np.ndarray, weights: np.ndarray) -> None:
         self.adapted.append(self.steps)
+
+    def misfits(self, logits: np.ndarray, weights: np.ndarray) -> dict[str, tuple[float, float]]:
+        return {"cells": (self.squares, 1.0)}
 
     def loss(self, logits: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         self.steps += 1
@@ -54,17 +57,31 @@ def test_the_steps_are_those_of_pytorch() -> None:
     assert seen == losses and [iteration for iteration, _ in losses] == list(range(1, 91))
 
 
-def test_a_fit_that_stands_still_ends_and_one_without_tolerance_does_not() -> None:
-    ends = {}
-    for tolerance in (0.0, 0.001, 0.5):
+def test_a_fit_ends_where_it_is_near_and_still_and_halves_its_rate_where_it_is_still_and_far() -> None:
+    ends, falls = {}, {}
+    for name, tolerance, near in (
+        ("all", 0.0, True),
+        ("near", 0.001, True),
+        ("far", 0.001, False),
+        ("soon", 0.5, True),
+    ):
         ours = [np.zeros(shape, dtype=np.float32) for shape in ((3, 4), (2, 3))]
-        settings = TrainingSettings(400, 1, 0.05, tolerance=tolerance)
-        flat = Flat()
-        ends[tolerance] = minimize(flat, *ours, settings, lambda *_: None)[-1]  # type: ignore[arg-type]
-        assert flat.adapted == [ends[tolerance][0] // 2], "where the steps begin to fall, or half of them are done"
-    assert ends[0.0][0] == 400 and ends[0.001][0] < 250 and ends[0.5][0] < ends[0.001][0]
-    assert ends[0.001][0] % 40 == 0, "as many steps fall as stay"
-    assert ends[0.001][1] == pytest.approx(ends[0.0][1], rel=1e-3)
+        flat = Flat(near)
+        settings = TrainingSettings(2000, 1, 0.05, tolerance=tolerance)
+        ends[name] = minimize(flat, *ours, settings, lambda *_: None)[-1]  # type: ignore[arg-type]
+        (falls[name],) = flat.adapted
+    assert ends["all"][0] == 2 * falls["all"] == 2000
+    assert ends["soon"][0] < ends["near"][0] < ends["far"][0] < ends["all"][0]
+    assert ends["near"][0] == 2 * falls["near"] < 400, "as many steps fall as stay, where these are few"
+    assert ends["far"][0] == falls["far"] + max(200, falls["far"] // 3), "later a third of them"
+    assert falls["far"] >= 5 * 3 * 20, "five rates, three windows each"
+    assert ends["near"][1] == pytest.approx(ends["all"][1], rel=1e-3)
+
+
+def test_near_is_what_noise_alone_leaves() -> None:
+    assert is_near({"cells": (10_400.0, 10_000.0)}) and not is_near({"cells": (10_600.0, 10_000.0)})
+    assert is_near({"products": (9.0 + 2 * 3, 9.0)}) and not is_near({"products": (9.0 + 2 * 3.1, 9.0)})
+    assert is_near({"cells": (9_000.0, 10_000.0), "products": (300.0, 100.0)})
 
 
 def test_a_loss_that_is_not_finite_is_refused() -> None:

@@ -5,6 +5,7 @@ Files of a generator that somebody else wrote: what cannot be drawn from is refu
 
 import itertools
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from likeness.methods.marginals.objective import (
     _halves,
 )
 from likeness.methods.marginals.pair_map import PairMarginals
+from likeness.methods.marginals.training import is_near
 from likeness.methods.saved_generator import SavedGenerator
 from tests.contracts.method_examples import IMAGE_GENERATORS
 
@@ -384,7 +386,7 @@ def test_the_gradient_is_that_of_the_loss(
         targets = random.standard_normal((12, 12))
         contents = [random.standard_normal((size, size - 1 + place % 2)) for place, size in enumerate(sizes)]
         targets = targets[:11, :11] + targets[:11, :11].T
-        others["products"] = Products(contents, targets, np.full(targets.shape, 800.0))
+        others["products"] = Products(contents, targets, np.full(targets.shape, 800.0), targets, 0.1)
     made = objective(blocks, 3_000, 0.3, sizes=sizes, squared_weights=weights, **others)
     at = [random.standard_normal(shape) for shape in ((6, sum(sizes)), (2, 6))]
     if more == "adapted":
@@ -395,6 +397,35 @@ def test_the_gradient_is_that_of_the_loss(
         ahead, behind = (made.loss(*[a + sign * w for a, w in zip(at, way, strict=True)])[0] for sign in (1, -1))
         along = 2 * sum(float((slope * w).sum()) for slope, w in zip(slopes, way, strict=True))
         assert ahead - behind == pytest.approx(along, rel=1e-5)
+
+
+def test_misfits_of_the_truth_are_those_of_noise_alone() -> None:
+    """Released values around a mixture's own: half of their squares, in units of the noise; five deviations of them."""
+    sizes, random, records, noise = [6, 5, 7], seeded(3), 1_000.0, 4.0
+    at = [random.standard_normal(shape).astype(np.float32) for shape in ((4, sum(sizes)), (2, 4))]
+    parts = [np.exp(part) / np.exp(part).sum(axis=1, keepdims=True) for part in np.split(at[0], [6, 11], axis=1)]
+    shares = np.exp(at[1]) / np.exp(at[1]).sum(axis=1, keepdims=True) / 2
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    cells = [(i, j, records * np.einsum("yk,ka,kb->yab", shares, parts[i], parts[j])) for i, j in pairs]
+    noisy = [(i, j, counts + noise * random.standard_normal(counts.shape)) for i, j, counts in cells]
+    whole = shares.sum(axis=0) @ np.concatenate(parts, axis=1)
+    singles = Singles(whole + noise / records * random.standard_normal(18), np.full(18, noise / records))
+    contents, products = [np.eye(size) for size in sizes], np.zeros((18, 18))
+    starts = [slice(0, 6), slice(6, 11), slice(11, 18)]
+    for i, j, counts in cells:
+        block = (counts.sum(axis=0) + noise * random.standard_normal(counts.shape[1:])) / records
+        products[starts[i], starts[j]], products[starts[j], starts[i]] = block, block.T
+    made = objective(
+        noisy, records, sizes=sizes, noise_std=noise, singles=singles,
+        products=Products(contents, products, np.ones((18, 18)), products, noise / records),
+    )  # fmt: skip
+    found = made.misfits(*at)
+    assert {name: alone for name, (_, alone) in found.items()} == {
+        "single columns": 9, "products": (30 + 42 + 35) / 2, "cells": 30 + 42 + 35
+    }  # fmt: skip
+    for squares, alone in found.values():
+        assert abs(squares - alone) < 5 * math.sqrt(alone)
+    assert not is_near(made.misfits(at[0] * 0.5, at[1]))
 
 
 def test_a_given_class_is_the_only_one_and_what_never_happens_is_refused() -> None:

@@ -415,7 +415,7 @@ def test_noise_alone_is_independence_and_few_directions_are_kept() -> None:
     for signal in (0.0, 1.0):
         truth = signal * np.outer(loads, loads)
         blocks = [np.array([[truth[i, j] + noise * random.standard_normal()]]) for i, j in pairs]
-        found, trust = denoise_products(blocks, pairs, sizes, noise)
+        _, found, trust = denoise_products(blocks, pairs, sizes, noise)
         off = found - truth
         np.fill_diagonal(off, 0)
         error, before = np.sqrt((off**2).mean()), noise
@@ -426,7 +426,7 @@ def test_noise_alone_is_independence_and_few_directions_are_kept() -> None:
 def test_products_of_categories_stay_as_they_came_where_their_cells_are_released_too() -> None:
     sizes, pairs = [3, 2, 1], [(0, 1), (0, 2), (1, 2)]
     blocks = [np.full((sizes[i], sizes[j]), 0.01) for i, j in pairs]
-    targets, trust = denoise_products(blocks, pairs, sizes, 0.05, pairs)
+    _, targets, trust = denoise_products(blocks, pairs, sizes, 0.05, pairs)
     assert (targets[:3, 3:5] == 0.01).all() and (trust[:3, 3:5] == 1).all()
     assert (targets[:5, 5] == 0).all() and (trust[:5, 5] > 1).all()
 

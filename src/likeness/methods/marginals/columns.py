@@ -62,6 +62,7 @@ class Single(NamedTuple):
         cells: of the column in the dense row.
         counts: at least 0, as many as records; the last may be for missing.
         noise: standard deviation of a count.
+        frequent: indices of narrow cells, each of which a frequent value made stand out.
     """
 
     grid: Grid | None
@@ -69,6 +70,7 @@ class Single(NamedTuple):
     cells: Cells
     counts: tuple[float, ...]
     noise: float
+    frequent: tuple[int, ...] = ()
 
 
 def even_cells(records: float, noise: float) -> int:

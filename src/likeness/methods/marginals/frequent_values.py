@@ -15,7 +15,7 @@ from likeness.methods.marginals.columns import SURE, clean_counts, ends_of, near
 NEXT_NOISE = 1.2  # of the second release of a number, over that of the first
 _HEAVY = 6.0  # standard deviations of the second release in a cell that may hide a frequent value
 _JOINED = 5.0  # standard deviations that joined parts hold, if a cell is even
-_MOST_PARTS, _ALL_PARTS = 256, 4096  # of a cell that is split, and of all those of a column
+_MOST_PARTS, _ALL_PARTS, _LAST_PARTS = 256, 4096, 16_384  # of a cell that is split, and of a column's in each round
 
 
 class Seen(NamedTuple):
@@ -49,7 +49,8 @@ class Seen(NamedTuple):
         wide = [cell for cell in cells if self.grid.lows[cell] < self.grid.highs[cell]]
         if self.frequent is None:
             wide = [cell for cell in wide if self.cleaned[cell] >= _HEAVY * noise]
-        most = min(_MOST_PARTS, _ALL_PARTS // max(len(wide), 1))
+        every = _ALL_PARTS if self.frequent is None else _LAST_PARTS
+        most = min(_MOST_PARTS, every // max(len(wide), 1))
         if self.frequent is not None or noise == 0:
             return dict.fromkeys(wide, most)
         return {cell: min(most, int((self.cleaned[cell] / (_HEAVY / 2 * noise)) ** 2)) for cell in wide}

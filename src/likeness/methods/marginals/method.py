@@ -90,7 +90,7 @@ def product_mixture() -> "type[ProductMixture]":
 class TrainMixture(Section):
     """Section ``marginals.train``."""
 
-    iterations: int = setting(400, "gradient steps", least=1)
+    iterations: int = setting(2000, "most gradient steps", least=1)
     num_components: int = setting(400, "products in the mixture", least=1)
     kl_penalty: float = setting(
         0.8,
@@ -205,7 +205,7 @@ class Marginals(Method):
         """Counts by class, steps and histograms of numbers, single columns, and products of ranks and categories."""
         yield class_counts_query(context)
         # What follows from an answer is worked out when it is there, once.
-        state = ReleaseState(context, released, self.privatize.bins)
+        state = self._new_state(context, released)
         yield from state.columns.queries()
         if not self.is_per_person:
             products = state.products_query()
@@ -397,9 +397,15 @@ class Marginals(Method):
                 answers[name] is answer or answers[name].equals(answer) for name, answer in released.items()
             ):
                 return state
-        state = ReleaseState(context, dict(released), self.privatize.bins)
+        state = self._new_state(context, dict(released))
         self._keep(context, released, state)
         return state
+
+    def _new_state(self, context: Context, released: Mapping[str, Released]) -> ReleaseState:
+        """The state after some answers; the budget decides on bins where nobody set them or named tables."""
+        usual = self.privatize == Workload() and not learned_pairs(context.schema.rules)
+        cells = (_SHARES[SECOND] + _SHARES[EMBEDDING]) / _SHARES[CLASS_COUNTS] if usual else 0.0
+        return ReleaseState(context, released, self.privatize.bins, cells)
 
     def _keep(self, context: Context, released: Mapping[str, Released], state: ReleaseState) -> None:
         """Keep the state for who asks next; of the settings it needs only those of the query."""
@@ -437,8 +443,7 @@ def _cells(auxiliary: Mapping[str, Released], embedding: Released) -> tuple[NDAr
 
 def _singles(state: ReleaseState, measurement: Measurement, by_class: Sequence[CountedTable]) -> Singles:
     """Single columns of all classes together, and by class where these are released."""
-    noises = [max(single.noise, 1.0) / measurement.records for single in state.columns.singles]
-    shares = np.concatenate([*map(np.array, state.shares)]), np.repeat(noises, measurement.sizes)
+    shares = np.concatenate([*map(np.array, state.shares)]), np.concatenate(state.share_noises)
     if not by_class:
         return Singles(*shares)
     counts = np.concatenate([table.counts for table in by_class], axis=1) / measurement.records
@@ -450,9 +455,10 @@ def _products(state: ReleaseState, feature: PairMarginals, names: Sequence[str])
     noisy, noise = state.dependence(*names)
     product_map = state.feature
     cells_too = () if state.hides_cells else feature.column_pairs
-    targets, trust = denoise_products(noisy, product_map.pairs, product_map.column_sizes, noise, cells_too)
+    blocks, targets, trust = denoise_products(noisy, product_map.pairs, product_map.column_sizes, noise, cells_too)
     contents = [content - mean for content, mean in zip(product_map.contents(), state.means, strict=True)]
-    return Products(contents, targets, trust / max(noise, 1 / state.columns.records) ** 2)
+    scale = max(noise, 1 / state.columns.records)
+    return Products(contents, targets, trust / scale**2, blocks, scale)
 
 
 def _information(releases: Sequence[Released]) -> float:

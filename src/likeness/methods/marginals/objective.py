@@ -69,11 +69,15 @@ class Products:
         contents: centred feature of each cell of each column, shapes (cells, slots).
         targets: mean products without those of independent columns, shape (all slots, all slots), symmetric.
         precision: one over the variance of each target, of its shape.
+        noisy: the mean products as they were released, of the same shape.
+        noise: their standard deviation.
     """
 
     contents: Sequence[Floats]
     targets: Floats
     precision: Floats
+    noisy: Floats
+    noise: float
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,7 @@ class MarginalObjective:
         self._columns = _Columns(sizes)
         self._pairs = _AllResiduals(pairs, measurement, zeros) if most_pairs else None
         self._tables = _table_residuals([*tables, *(() if most_pairs else pairs)], measurement)
+        self._size_of_cells = sum(counts.size for _, counts, _ in [*pairs, *tables])
         self._products = None if products is None else _ProductResiduals(products, sizes, 1 / (2 * total))
         self._singles = _SingleResiduals(singles, 1 / (2 * total))
         information = measurement.records * measurement.information if measurement.information else 0.0
@@ -191,6 +196,25 @@ class MarginalObjective:
         slope = components * (d_components - (components * d_components).sum(axis=1, keepdims=True))
         return loss, self._columns.softmax_slope(cells, d_cells), slope
 
+    def misfits(self, logits: Float32, weights: Float32) -> dict[str, tuple[float, float]]:
+        """Half the squares of what was released, in units of its noise, and what noise alone makes of them in the mean.
+
+        Arguments are those of :meth:`loss`. The groups are single columns, products, and cells of pairs and of tables.
+        """
+        cells, total = self._columns.softmax(logits), logits.shape[1]
+        shares = self._class_weights[:, None] * _softmax(weights)
+        unused = np.zeros_like(cells), np.zeros_like(shares)
+        groups = {"single columns": (total * self._singles.add_squares(cells, shares, *unused), self._singles.size / 2)}
+        if self._products is not None:
+            groups["products"] = self._products.misfit(cells, shares)
+        if self._size_of_cells:
+            squares = 0.0 if self._pairs is None else self._pairs.add_squares(cells, shares, *unused)
+            parts = self._columns.split(cells)
+            slopes = self._columns.split(unused[0])
+            squares += sum(table.add_squares(parts, shares, slopes, unused[1]) for table in self._tables)
+            groups["cells"] = total * squares, self._size_of_cells / 2
+        return groups
+
     def adapt(self, logits: Float32, weights: Float32) -> None:
         """Give each column a price for its information in a mixture, once; see :meth:`loss` for the arguments."""
         power, self._adaptive = self._adaptive, 0.0
@@ -220,6 +244,7 @@ class _SingleResiduals:
         self._precision = (scale / np.square(singles.noises)).astype(np.float32)
         self._by_class = None if singles.by_class is None else singles.by_class.astype(np.float32)
         self._by_class_precision = scale * singles.precision
+        self.size = self._target.size * (1 if singles.by_class is None else 1 + len(singles.by_class))
 
     def add_squares(self, cells: Float32, shares: Float32, d_cells: Float32, d_shares: Float32) -> float:
         """Their sum; adds its slopes. Arguments are those of :meth:`_AllResiduals.add_squares`."""
@@ -254,6 +279,13 @@ class _ProductResiduals:
         self._target = products.targets.astype(np.float32)
         # Each pair stands twice in the symmetric matrix.
         self._precision = np.where(within, 0, scale * products.precision / 2).astype(np.float32)
+        self._noisy, self._noise, self._between = products.noisy, products.noise, ~within
+
+    def misfit(self, cells: Float32, shares: Float32) -> tuple[float, float]:
+        """Half the squares of the released products, in units of their noise, and what noise alone makes of them."""
+        features = cells @ self._features
+        apart = ((features * shares.sum(axis=0)[:, None]).T @ features - self._noisy)[self._between] / self._noise
+        return float(np.vdot(apart, apart)) / 4, apart.size / 4
 
     def add_squares(self, cells: Float32, shares: Float32, d_cells: Float32, d_shares: Float32) -> float:
         """Their sum; adds its slopes. Arguments are those of :meth:`_AllResiduals.add_squares`."""

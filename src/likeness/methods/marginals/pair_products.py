@@ -151,11 +151,11 @@ def denoise_products(
     sizes: Sequence[int],
     noise: float,
     cells_too: Collection[tuple[int, int]] = (),
-) -> tuple[Floats, Floats]:
-    r"""Centred products of all pairs without what noise alone would add, and their precision over that of noisy ones.
+) -> tuple[Floats, Floats, Floats]:
+    r"""Centred products of all pairs: noisy, without what noise alone would add, and the precision of the latter.
 
-    Both have the shape (all slots, all slots). Categories of a pair whose cells are released, too, stay as they came:
-    their cells say as much, and what is left out here would be lost there.
+    The precision is over that of noisy ones. All have the shape (all slots, all slots). Categories of a pair whose
+    cells are released, too, stay as they came: their cells say as much, and what is left out here would be lost there.
 
     Noise of standard deviation s in each entry of a symmetric matrix of K rows has eigenvalues up to
     :math:`2 s \sqrt K` (Wigner). Those beyond are kept as :math:`\pm \sqrt{\lambda^2 - 4 s^2 K}`, the shrinkage of
@@ -179,7 +179,7 @@ def denoise_products(
     for i, j in ((i, j) for i, j in cells_too if sizes[i] * sizes[j] > _FEW):
         trust[slices[i], slices[j]] = trust[slices[j], slices[i]] = 1
     if noise == 0:
-        return noisy, trust
+        return noisy, noisy, trust
     shared = _low_rank_part(noisy, slices, 2 * noise * math.sqrt(len(noisy)))
     result = shared.copy()
     log = math.log(max(len(pairs), 2))
@@ -190,7 +190,7 @@ def denoise_products(
             shrunk = (1 - free / squares) * left
             result[slices[i], slices[j]] += shrunk
             result[slices[j], slices[i]] += shrunk.T
-    return np.where(trust == 1, noisy, result), trust
+    return noisy, np.where(trust == 1, noisy, result), trust
 
 
 def _low_rank_part(noisy: Floats, slices: Sequence[slice], edge: float) -> Floats:

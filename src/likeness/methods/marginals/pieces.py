@@ -10,6 +10,7 @@ from likeness.methods.marginals.columns import DIGITS, SAME, Single
 
 _DENSITIES = 6  # pieces in which the density falls within a cell
 _STEEP = 4.0  # most logarithms by which it falls
+_LONGEST = 16  # decimals of a number
 _TAIL = 2.0  # power by which it falls with the size in the last cell, at least
 
 
@@ -33,7 +34,7 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
     densities = _Densities(column, step, grid, counts)
     for cell in range(grid.size):
         starts.append(len(lows))
-        values = _cut(column, step, grid, cell)
+        values = [_frequent(column, grid, cell)] if cell in single.frequent else _cut(column, step, grid, cell)
         for (low, high, edge), part in zip(values, densities.shares(cell, values), strict=True):
             lows.append(low)
             highs.append(high)
@@ -49,6 +50,21 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
 
 
 _Piece = tuple[float, float, float]  # smallest and largest value, and the edge above, on the unit scale
+
+
+def _frequent(column: Column, grid: Grid, cell: int) -> _Piece:
+    """The one value that a cell with a frequent value stands for.
+
+    A decimal that is two digits shorter than the cell's width lies in it by chance one time in a hundred: it is this.
+    Else the value is known to the width only. A decimal near the lower end stands for it, because people ask how many
+    are at most a frequent value.
+    """
+    low, high = values_of(column, (grid.lows[cell], grid.highs[cell]))
+    shown = math.ceil(-math.log10(max(high - low, 10.0**-_LONGEST)))
+    short = (math.ceil(round(low * 10.0**digits, 6)) / 10.0**digits for digits in (*range(shown - 1), shown + 1))
+    value = next((decimal for decimal in short if low <= decimal <= high), low)
+    unit = min(max(units_of(column, [value])[0], grid.lows[cell]), grid.highs[cell])
+    return unit, unit, grid.edges[cell + 1]
 
 
 def _cut(column: Column, step: float | None, grid: Grid, cell: int) -> list[_Piece]:

@@ -39,6 +39,8 @@ PRODUCTS, SECOND = "products", "second"
 _CLIPPED = 1.5  # slope of a rank, from which the outer sixths are cut off at 1
 _RARE, _HIDDEN = 0.004, 3.0  # share and standard deviations below which a category has no product of its own
 _LAST = 0.5  # noise of the third release of a number over that of the second
+_MORE_BINS = (24, 32)  # of a number in a pair, where noise allows them
+_HALF_OF_NOISE, _MOVED = 0.4, 0.1  # half of the mean absolute value of a Gaussian; share of records that noise may move
 _DIGITS = 6  # of a score and a logarithm
 TOO_NOISY = 0.06  # noise of a mean product from which on cells of pairs show nothing
 Floats = NDArray[np.float64]
@@ -201,7 +203,8 @@ class ColumnState:
             else:
                 seen = seen_of(grid, counts, noise, self.records, self._seen_second.get(column.name))
                 step, column_cells = self._steps[column.name], cells_of_number(column, column_cells.start, seen.grid)
-                singles.append(Single(seen.grid, step, column_cells, (*seen.cleaned, *seen.missing), noise))
+                counts, frequent = [*seen.cleaned, *seen.missing], seen.frequent or ()
+                singles.append(Single(seen.grid, step, column_cells, tuple(counts), noise, frequent))
         return singles
 
 
@@ -215,10 +218,32 @@ class ReleaseState:
 
     embedding: Query | None = None
 
-    def __init__(self, context: Context, released: Mapping[str, Released], bins: int) -> None:
-        """Take the answers, see :class:`ColumnState`."""
+    def __init__(self, context: Context, released: Mapping[str, Released], bins: int, cells: float = 0.0) -> None:
+        """Take the answers, see :class:`ColumnState`.
+
+        Args:
+            context: public facts.
+            released: answers about rows, by the names of their queries.
+            bins: most bins of a number in a pair, unless the budget allows more.
+            cells: budget of all cells of pairs, over that of the class counts; 0: the budget decides nothing.
+        """
         self.columns = ColumnState(context, released, bins)
-        self._context, self._columns, self._bins = context, context.schema.feature_columns, bins
+        self._context, self._columns = context, context.schema.feature_columns
+        self._least_bins, self._cells = bins, cells
+
+    @cached_property
+    def _bins(self) -> int:
+        """As many bins as noise allows: that of all cells of a pair of numbers moves at most a tenth of the records.
+
+        It follows from the number of records, as released, and from the noise of that release. Noise moves half of the
+        mean absolute value of a Gaussian in each cell.
+        """
+        if not self._cells or not self.has(CLASS_COUNTS):
+            return self._least_bins
+        asked = math.comb(len(self._columns) + 1, 2)  # pairs, and single columns by class
+        noise = self.columns.released[CLASS_COUNTS].noise_std * math.sqrt(asked / self._cells)
+        moved = _HALF_OF_NOISE * self._context.layout.num_classes * noise / self.columns.records
+        return max([bins for bins in _MORE_BINS if bins**2 * moved <= _MOVED], default=self._least_bins)
 
     def has(self, name: str) -> bool:
         """Tell whether the answer to a query is there, and those before it."""
@@ -243,15 +268,23 @@ class ReleaseState:
     @cached_property
     def shares(self) -> list[list[float]]:
         """The shares of the bins of each column, sum 1: those of missing and of rare cells too."""
-        shares = []
-        for single, firsts, (cells, grid) in zip(self.columns.singles, self.bin_starts, self.bins, strict=True):
-            counts = list(single.counts)
-            if grid is not None:
-                ends = [*firsts[1:], len(counts) - int(cells.missing)]
-                counts = [math.fsum(counts[a:b]) for a, b in zip(firsts, ends, strict=True)] + counts[ends[-1] :]
-            total = math.fsum(counts)
-            shares.append([count / total for count in counts])
-        return shares
+        joined = [self._joined(index, single.counts) for index, single in enumerate(self.columns.singles)]
+        return [[count / math.fsum(counts) for count in counts] for counts in joined]
+
+    @property
+    def share_noises(self) -> list[Floats]:
+        """The standard deviation of each of these shares: a bin has the noise of all its cells."""
+        singles = enumerate(self.columns.singles)
+        cells = [(single.noise, self._joined(index, [1.0] * len(single.counts))) for index, single in singles]
+        return [max(noise, 1.0) * np.sqrt(np.array(sizes)) / self.columns.records for noise, sizes in cells]
+
+    def _joined(self, index: int, values: Sequence[float]) -> list[float]:
+        """Sums of values of a column's cells in each of its bins, and of missing cells."""
+        firsts, (cells, grid), joined = self.bin_starts[index], self.bins[index], list(values)
+        if grid is None:
+            return joined
+        ends = [*firsts[1:], len(joined) - int(cells.missing)]
+        return [math.fsum(joined[a:b]) for a, b in zip(firsts, ends, strict=True)] + joined[ends[-1] :]
 
     def _feature(self, index: int) -> tuple[tuple[int, ...], tuple[float, ...]]:
         """Slots and scores of a column: its rank, or its frequent categories, and missing."""
