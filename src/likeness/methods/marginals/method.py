@@ -101,7 +101,7 @@ class TrainMixture(Section):
     )
     tolerance: float = setting(
         0.001,
-        "the fit ends where twenty steps lower the loss by a smaller part; 0: never early",
+        "twenty steps that lower the mean loss by a smaller part stand still; 0: all steps",
         least=0,
         below=1,
     )
