@@ -29,6 +29,11 @@ class TrainingSettings:
     schedule: str = "constant"
     tolerance: float = 0.0
 
+    @property
+    def usual_iterations(self) -> int:
+        """Steps of a usual fit, for forecasts: one that may end early seldom needs more."""
+        return min(self.iterations, _USUAL) if self.tolerance > 0 else self.iterations
+
 
 def choose_device(name: str) -> "torch.device":
     """``auto`` takes CUDA, then MPS, then the CPU.
@@ -52,6 +57,7 @@ MAP_SEED = 0
 """Of public random maps. Noise makes every release different, so another draw of a map says nothing new."""
 FREE = "free: only released values are read"
 _MOST_LAYERS = 64
+_USUAL = 400  # steps of a fit that may end early
 _MOST_COORDINATES = 10**9  # no limit may be above it: more takes more than a hundred gigabytes
 
 

@@ -267,7 +267,7 @@ def _categories(project: Project, plan: Plan) -> Iterator[CategoriesForecast]:
 
 def training_seconds(recipe: Method, facts: Context, coordinates: Mapping[str, int]) -> float | None:
     """Rough training time on one core, from the coordinates of each query by its name; None without an estimate."""
-    iterations = recipe.training.iterations
+    iterations = recipe.training.usual_iterations
     if iterations == 0:
         return 0.0
     multiplications = recipe.multiplications(facts, coordinates)
