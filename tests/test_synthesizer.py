@@ -139,6 +139,8 @@ def test_no_row_is_left_after_a_fit_or_an_error(ledger: Ledger, monkeypatch: pyt
     with pytest.raises(FileNotFoundError), made[0].limited_to([ProjectPaths.plan]):
         assert [*(made[0].root / ProjectPaths.plan.parent).glob("*")] == [made[0].root / ProjectPaths.plan]
         (made[0].root / ProjectPaths.privacy).read_bytes()
+    with pytest.raises(PermissionError), made[0].limited_to([ProjectPaths.plan]):
+        (made[0].root / ProjectPaths.privacy).write_bytes(b"no output of the stage")
     (made[0].root / ProjectPaths.table).open("wb").write(b"rows")  # and nobody closes it
     assert str(ProjectPaths.table) not in made[0]
     for stage in ("preprocess", "train"):
@@ -366,7 +368,7 @@ def test_conventions_of_scikit_learn(ledger: Ledger) -> None:
     assert piped.get_params()["rows__epsilon"] == 3.0 and piped.fit(rows()) is piped  # the pipeline asks for tags
 
 
-def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
+def test_save_and_load(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = small(epsilon=np.float64(2), cap=(5, 1e-5), ledger_home=str(tmp_path / "ledger")).fit(rows())
     fitted.save(tmp_path / "saved")
     with pytest.raises(LikenessError, match="exists"):
@@ -407,10 +409,17 @@ def test_save_and_load(ledger: Ledger, tmp_path: Path) -> None:
     )  # as `likeness sample` does
     spent = count()
     assert loaded.fit(rows()).sample(9).equals(fitted.sample(9)) and count() == spent
+    monkeypatch.setattr("likeness.synthesizer.published._MOST_ROWS", 9)
+    with pytest.raises(ParamsError, match="the noisy count is larger than 9"):
+        Published.read(tmp_path / "saved").tables(None, 0, {})
     released = tmp_path / "saved/released"
     (released / "embedding.safetensors").write_bytes((released / "class_counts.safetensors").read_bytes())
     (tmp_path / "saved/SHA256SUMS").write_text(sums(tmp_path / "saved"))
     with pytest.raises(ReleaseError, match="not those of privacy"):
+        Synthesizer.load(tmp_path / "saved")
+    (tmp_path / "saved/schema.yaml").write_text("a: &many [1]\nb: *many\n")
+    (tmp_path / "saved/SHA256SUMS").write_text(sums(tmp_path / "saved"))
+    with pytest.raises(LikenessError, match="repeats another value"):
         Synthesizer.load(tmp_path / "saved")
     with pytest.raises(LikenessError, match=r"no saved synthesizer.*Give the folder of save"):
         Synthesizer.load(tmp_path)

@@ -137,3 +137,11 @@ def test_a_full_disk_is_told_in_plain_words_and_nothing_else_is(
         assert ended.value.code == code and told in output.err
         assert "Xq7Secret" not in output.err + output.out and "Traceback" not in output.err
     assert (tmp_path / "data/private/errors/s.txt").exists()
+
+    def fill(path: Path, text: str) -> None:
+        raise cases[0][0]
+
+    monkeypatch.setattr(stage, "write_privately", fill)
+    for error, code, told in cases[:1] + cases[-1:]:  # nor has the disk room for what happened
+        failure = stage.perform_stage("s", lambda _, error=error: fail(_, error), tmp_path)  # type: ignore[misc]
+        assert failure is not None and failure.code == code and told in failure.message

@@ -470,12 +470,14 @@ def test_the_verifier_knows_every_query_and_no_other() -> None:
         method = METHODS.get(one.method, METHODS["marginals"])
         right = one.stage == "categories" or method.allows(_bare_name(one.query), one.stage, one.top)
         assert right, f"the verifier knows no query {one.query} of {one.top}"
+        assert not method.allows(f"{_bare_name(one.query)}x", one.stage, one.top)
         if one.method in METHODS:
             assert one.maps & MAPS.keys() <= maps_of(method)
     for name, method in METHODS.items():
-        asked_for = {one.query for one in everything() if one.method == name}
-        for pattern in method.queries:
-            assert any(re.fullmatch(pattern, query) for query in asked_for), f"{name} does not ask {pattern}"
+        asked_for = [one for one in everything() if one.method == name]
+        for pattern, maps in method.queries.items():
+            tops = {one.top for one in asked_for if re.fullmatch(pattern, one.query)}
+            assert tops >= {kind.name for kind in maps} and tops, f"{name} does not ask {pattern} by all of its maps"
 
 
 @pytest.mark.long

@@ -140,6 +140,7 @@ def test_texts_are_those_of_a_column_of_one_type() -> None:
     assert table["c"].tolist() == list(expected.values())
     nothing = [None, pd.NA, pd.NaT, float("nan"), np.float32("nan"), Decimal("NaN"), np.datetime64("NaT", "s")]
     assert values(in_frame, [*nothing, np.timedelta64("NaT", "s"), "nan"]) == [None] * 8 + ["nan"]
+    assert values(in_frame, [Decimal("-0.0"), Decimal("0E-500")]) == ["0", "0"]
 
 
 DAY, MOMENT = pd.Timestamp("2020-01-01"), pd.Timestamp("2020-01-01 17:30")

@@ -168,6 +168,8 @@ def test_duckdb_says_which_name_it_does_not_know(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=rf"refuses ingest\.query.*\. {words}") as caught:
             Database(f"duckdb:///{tmp_path}/t.duckdb", query).read_first_rows(1)
         assert SECRET not in str(caught.value)
+    single = Database(f"duckdb:///{tmp_path}/t.duckdb", "SELECT CAST(.1 AS FLOAT) AS a").read_first_rows(1)
+    assert str(single[0][0]) == "0.1"
 
 
 def test_temporary_files_hold_rows_so_they_lie_where_private_files_do(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

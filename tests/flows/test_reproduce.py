@@ -14,6 +14,7 @@ from pytest import MonkeyPatch
 from toy_stages import SLEEPER, at_work, gone
 
 from likeness.core.errors import ArtifactError, LikenessError
+from likeness.core.paths import ProjectPaths
 from likeness.flows.reproduce import ended_by_signals, kill, reproduce
 from likeness.flows.stage_graph import left_out, stage_graph
 from likeness.ledger.home import locate
@@ -132,7 +133,11 @@ def test_a_run_that_meets_another_says_so(toy: Path) -> None:
         assert "delete the file." in outcome.message
     lock.write_text(lock.read_text().replace(str(os.getpid()), str(2**22 + 1)))  # more than a machine numbers
     assert run_at_work(toy) == ""
+    for done in (ProjectPaths.typed_done, ProjectPaths.encoded_done):  # of rows that somebody deleted
+        (toy / done).parent.mkdir(parents=True, exist_ok=True)
+        (toy / done).touch()
     assert reproduce(toy, "first", print).ending == "Ran"
+    assert not (toy / ProjectPaths.typed_done).exists() and not (toy / ProjectPaths.encoded_done).exists()
 
 
 HOLD = """

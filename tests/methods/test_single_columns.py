@@ -176,6 +176,7 @@ def test_a_value_counts_at_its_largest_step_and_zero_and_missing_apart() -> None
     values = [10.0, 3.0, -2.5, 0.1 + 0.2, 0.37, 0.0, 7.5]
     rows = np.array([[(value + 5) / 20, 0.0] for value in values] + [[0.5, 1.0]])
     assert steps.cell_indices(rows).tolist() == [1, 2, 3, 4, 5, 0, 3, 0]
+    assert Steps(0, 0.0, 1.0, (0.1, 0.001)).cell_indices(np.array([[5e-6], [0.0]])).tolist() == [3, 0]  # by the step
 
 
 def test_public_steps_follow_from_bounds_decimals_and_spikes() -> None:
@@ -296,6 +297,8 @@ def test_a_frequent_value_among_five_million_has_a_cell_alone(step: float | None
     smooth = np.random.default_rng(1).uniform(0, 500_000, RECORDS - sum(FREQUENT.values())).round(1)
     seen = released(INCOME, np.concatenate([np.repeat(list(FREQUENT), list(FREQUENT.values())), smooth]), step, 2)
     assert math.fsum(seen.cleaned) == pytest.approx(RECORDS) and seen.grid.size < 200
+    heavy = seen._replace(cleaned=[1e6] * seen.grid.size, frequent=None)  # heavy cells share the parts of a column
+    assert sum(heavy.split.values()) <= 4096
     for value, count in FREQUENT.items():
         place = int(np.searchsorted(seen.grid.inner, unit_of(INCOME, value), side="right"))
         low, high = (value_of(INCOME, ends[place]) for ends in (seen.grid.lows, seen.grid.highs))

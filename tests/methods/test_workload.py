@@ -30,7 +30,7 @@ from likeness.methods.marginals.method import Marginals
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts, denoise_products
 from likeness.methods.marginals.release_state import COLUMNS, PRODUCTS, ReleaseState
-from likeness.methods.marginals.workload import Workload
+from likeness.methods.marginals.workload import Workload, _whole_weights
 from likeness.privacy.adjacency import Adjacency
 from likeness.release.query import Query
 from likeness.release.records import Records
@@ -84,9 +84,12 @@ def test_pairs_are_taken_while_they_show_or_may_hold_more_than_the_noise_of_thei
     assert chosen(strengths=strengths, hidden=True).pairs == ((0, 1),)
     assert chosen(strengths=[np.inf] * 6).pairs == ()  # all of them
     assert chosen(strengths=strengths, max_coordinates=100).pairs == ((0, 1), (0, 3))
+    narrow = [0.1, 0.0, 0.9, 0.0, 0.8, 0.0]  # no more cells than the plan has, whose pair is a wide one
+    assert chosen(strengths=narrow, max_coordinates=80).pairs == ((0, 3),)
 
 
 def test_pairs_that_show_something_or_are_named_have_three_quarters_of_the_budget_beside_what_all_share() -> None:
+    assert sum(_whole_weights([100_000, *[1] * 50], 1000)) == 1000  # also where small ones are raised to 1
     feature = chosen(strengths=[0.9, 0.0, 0.5, 0.0, 0.0, 0.0], noise=0.001)
     weights = feature.weights
     assert feature.pairs == () and {weights[1], *weights[3:]} == {min(weights)}

@@ -425,7 +425,7 @@ def test_rows_that_break_all_rules_are_mapped_as_python_maps_them(url: str) -> N
         [-1.0, -0.75, 0.125, 0.6, 1.0, 2.25, 2.0, 3.0, np.nan, 0.5, 0.6250000000000001], some.sum()
     )
     table.loc[some, "middle"] = np.resize([0.6, -2.6, -0.5, 3.7, np.nan], some.sum())  # `late` is whole
-    edges = ["1900-02-28", "1900-03-01", "2000-02-29", "2000-12-31", "1969-12-31", "2100-02-28", "2096-02-29", None]
+    edges = ["1900-02-28", "1900-03-01", "2000-02-01", "2000-12-31", "1969-12-31", "2100-02-28", "2096-02-29", None]
     table.loc[some, "born"] = np.resize(np.array(edges, object), some.sum())
     write(url, "ruled", table)
     there = RemoteRows(Database(url, "ruled"), RULED, ALL)

@@ -49,8 +49,9 @@ from likeness.ledger.first_nights import CohortNight, check_series, cohort_membe
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, recover
 from likeness.ledger.reservation import Dataset, Reservation
-from likeness.ledger.series import Series, check_night
+from likeness.ledger.series import Night, Series, check_night
 from likeness.pipeline.datasets import model_of
+from likeness.pipeline.ingest import manifest_of
 from likeness.pipeline.ledger_session import LedgerSession
 from likeness.pipeline.private_rows import dataset_of
 from likeness.pipeline.project import Project
@@ -273,8 +274,8 @@ def test_lost_first_nights_are_noticed_and_come_back(ledger: Ledger, monkeypatch
     assert recover(ledger.home, {"asked_by": "a person"}) == (4, 0)
     assert tonight(Ledger.open(locate()), TONIGHT).group == "1-2"
     kept = copies.read_text()
-    copies.write_text("")
-    for _ in range(2):  # the records are back the first time
+    for text in ("", kept.replace(" 2\n", " 1\n")):  # no copies, and those of other nights
+        copies.write_text(text)
         with pytest.raises(LedgerError, match=r"The first nights of 'people' are not: .* a new value"):
             restored()
         with pytest.raises(LedgerError, match=r"lost, edited or restored .* ledger\.attempt a new value"):
@@ -318,6 +319,11 @@ def test_a_night_has_the_day_on_which_its_rows_were_read(ledger: Ledger, monkeyp
     ledger.confirm_day(records_of._now(), {})
     assert tonight(ledger, ["ann"]).group == "3-3"  # four days after night 2: the longest gap was one
     ledger.reserve(request("three", tonight(ledger, ["ann"])))
+    three = Series.from_records(ledger.records(), "people", "1")
+    assert three.night is not None and not three.allows(three.following, "rows", before.day)  # it was for one night
+    ledger.confirm_day(records_of._now(), {})
+    again = Series.from_records(ledger.records(), "people", "1")
+    assert not again.allows(again.following, "rows", three.night.day)  # nor are two of one day
     on_day(monkeypatch, 15)
     with pytest.raises(LedgerError, match=r"newest night of the series is of 2025-01-07, more than twice as long ago"):
         tonight(ledger, ["ann"])
@@ -329,6 +335,8 @@ def test_a_half_loaded_source_is_no_night_without_a_persons_word(ledger: Ledger,
     """Fewer than half of the people whom the ledger knows: nothing is spent, and nobody gets a first night."""
     ledger.reserve(request("one", tonight(ledger, ["ann", "bob", "cid"])))
     on_day(monkeypatch, 2)
+    ledger.declare_population("others", ADD, 1.0, 1e-5)
+    ledger.confirm_day(records_of._now(), {}, "others")  # a word about other people
     for names in ([], ["ann"], ["ann", *"efgh"]):
         with pytest.raises(DataError, match=r"fewer than half of .* --fewer 'people'") as refusal:
             tonight(ledger, names)
@@ -343,6 +351,12 @@ def test_a_half_loaded_source_is_no_night_without_a_persons_word(ledger: Ledger,
         ledger.confirm_day(records_of._now(), {}, "nobody")
 
 
+def test_totals_build_on_a_night_of_which_no_release_waits() -> None:
+    newest, waiting = Night(Cohort(1, 2), "2025-01-06", "", ""), ({}, {"k": "auxiliary"})
+    following = [Series(newest, waiting=releases, complete=True).following for releases in waiting]
+    assert list(map(str, following)) == ["3-3", "1-3"]
+
+
 def test_another_attempt_is_another_series(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
     """Names, nights and costs of two attempts, and of two populations, do not mix."""
     for attempt in "12":
@@ -355,6 +369,9 @@ def test_another_attempt_is_another_series(ledger: Ledger, monkeypatch: MonkeyPa
         ledger.commit(f"one 2 {day - 1}" if day > 2 else "one 2", f"{day}" * 64)
         night = tonight(ledger, ["ann"], "2")
         ledger.reserve(request(f"one 2 {day}", night, rho * CAP, attempt="2"))
+        if day == 2:  # drawn again, it is of the same series
+            ledger.reserve(request("again", night, rho * CAP, attempt="2~2"))
+            ledger.commit("again", "a" * 64)
     budget = ledger.budget("people")
     assert night.group == "3-3" and budget is not None
     assert budget.spent_rho == pytest.approx((0.1 + 0.3) * CAP)
@@ -375,7 +392,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
     given, model = Synthesizer(**told).params(), model_of(schema)
     params = replace(given, ingest=replace(given.ingest, source="rows.csv"))
     project = Project(tmp_path, params, schema)
-    digests, sources = [], set()
+    digests, sources, empty = [], set(), []
     for day, group, count in ((1, "1-1", 3), (2, "1-2", 3), (3, "3-3", 0), (5, "1-4", 3), (7, "5-5", 0)):
         on_day(monkeypatch, day)
         memory = replace(project, frames={"synthetic": rows}, artifacts=Artifacts())
@@ -395,12 +412,15 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
         assert len(read_private(memory.paths.table)) == count == len(read_private(project.paths.table))
         assert len({*dataset.rows_digests}) == 2  # fewer would show that the night has no rows
         digests.append(dataset.digest)
+        empty += [] if count else [dataset.rows_digests[1]]
         asked = request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, dataset)
         assert asked["group"] == group and request_in({**asked, "key": ""}) == asked
         night = CohortNight(dataset.group, dataset.first_nights, frozenset(), dataset.day)
         ledger.reserve(request(f"{day}", night, 0.01 * CAP, digest=dataset.digest))
         ledger.commit(f"{day}", f"{day}" * 64)
     assert len({*digests}) == len(sources) == len(digests)  # a night without a change is one, too
+    manifest = manifest_of(params, ledger.id, "d", 0, ["", ""], 0, night)  # nor has the source a row
+    assert len({*empty}) == len({*manifest["rows_digests"]}) == 2
     assert "group" not in request_of(Query("q", "privatize", Constant()), "add_remove_one", 5.0, Dataset("people", "d"))
     everybody = replace(params, privacy=replace(params.privacy, series="none"))
     with pytest.raises(ArtifactError, match=r"another privacy\.series"):

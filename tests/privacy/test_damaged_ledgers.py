@@ -113,7 +113,7 @@ def test_records_that_an_older_copy_lacks_come_back_from_beside_the_anchor(ledge
 
 def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger: Ledger) -> None:
     home = locate()
-    ledger.declare_population("others", ADD, 2.0, 1e-5)
+    ledger.declare_population("others", ADD, 2.0, 1e-5, selection_delta=1e-6)
     backup = home.database.read_bytes()
     ledger.reserve(request("k1", CAP / 4))
     head = ledger.head()
@@ -129,6 +129,7 @@ def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger:
     assert "1 lost costs by its keeper's word: epsilon 1 of 1" in costs(shown)  # type: ignore[arg-type]
     again.declare_population("later", ADD, 1.0, 1e-5)  # its cap may be one of the lost records
     again.declare_population("later", ADD, 1.0, 1e-5)
+    assert again.budget("others").spent_delta == 1e-6
     for people in ("people", "others", "later"):
         assert again.budget(people).remaining_rho == 0 == again.budget(people).uncommitted
         with pytest.raises(BudgetError, match="over budget"):
@@ -142,21 +143,38 @@ def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger:
     assert Ledger.open(home).budget("people").remaining_rho == 0
 
 
+def test_costs_that_were_lost_once_are_not_lost_with_the_record_that_stands_for_them(ledger: Ledger) -> None:
+    home, anchor = locate(), anchor_path(locate().anchor, locate().location)
+    older = home.database.read_bytes(), anchor.read_bytes()
+    ledger.reserve(request("k1", CAP / 4))
+    for key, times in (("k2", 1), ("k3", 2)):  # an older copy goes on, without what the anchor names
+        newer = anchor.read_bytes()
+        home.database.write_bytes(older[0])
+        anchor.write_bytes(older[1])
+        Ledger.open(home).reserve(request(key, CAP / 4))
+        anchor.write_bytes(newer)
+        assert recover(home, ADA) == (0, times)
+        assert Ledger.open(home).budget("people").spent_rho == pytest.approx((1 + times) * CAP / 4)
+
+
 def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
     home = locate()
+    ledger.reserve(request("k", CAP / 4))
     head = ledger.head().head
     kept = home.database.read_bytes()
     home.database.unlink()
-    with pytest.raises(LedgerError, match="anchor counts 2 records"):
+    with pytest.raises(LedgerError, match="anchor counts 3 records"):
         Ledger.open(home)
     with pytest.raises(LedgerError, match="Restore it"):
         Ledger.create(home)
     home.database.write_bytes(kept)
     anchor_path(home.anchor, home.location).unlink()
-    with pytest.raises(LedgerError, match="reanchor"):
-        Ledger.open(home)
-    with pytest.raises(LedgerError, match="not the newest"):
-        Chain.reanchor(home, "0" * 64)
+    for start in (Ledger.open, Ledger.create):
+        with pytest.raises(LedgerError, match="reanchor"):
+            start(home)
+    for other in ("0" * 64, ledger.records()[0].digest):  # the head of an older copy
+        with pytest.raises(LedgerError, match="not the newest"):
+            Chain.reanchor(home, other)
     Chain.reanchor(home, head)
     Ledger.open(home)
 

@@ -50,6 +50,8 @@ def test_delta_of_the_lattice_is_below_the_theorem(mu: float) -> None:
 
 def test_allowance_covers_all_releases_of_an_identity() -> None:
     assert MOST_ERROR * 10_000 <= ALLOWANCE  # as the docstrings say
+    for dimension in (1, 100, 10**6):  # both terms of the proof
+        assert discretization_error(dimension, 1e6) >= (dimension / 12 + (5 * dimension + 2760) / 8) / 1e12
     rho = rho_for(1.0, 1e-5)
     assert delta_of_mu(1.0 - ALLOWANCE, math.sqrt(2 * rho)) * math.exp(ALLOWANCE) <= 1e-5
     assert epsilon_of_rho(rho, 1e-5) == pytest.approx(1.0, rel=1e-8)

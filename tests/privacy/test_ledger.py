@@ -130,6 +130,7 @@ def test_lattices_too_coarse_together_are_refused(ledger: Ledger, monkeypatch: M
     assert discretization_error_of(told.details) == discretization_error(1000, 2.0**31) < 1e-14
     ledger.reserve(told)
     assert ledger.reserve(request("k1", 0.1 * CAP)) == first  # what was granted stays granted
+    assert dataclasses.replace(ledger.budget("people"), error=3 * MOST_ERROR).spent_epsilon == float("inf")
 
 
 def test_a_plan_that_cannot_finish_does_not_start(ledger: Ledger) -> None:

@@ -70,10 +70,10 @@ class Cut:
     max_rows, is_per_person = 0, False
 
     def __init__(self, breaks: int) -> None:
-        self.breaks, self.asked = breaks, list[tuple[str, ...]]()
+        self.breaks, self.asked, self.checked = breaks, list[tuple[str, ...]](), False
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
-        return {sha256_bytes(key.encode()): 1000 for key in "ab"}, 2000
+        return {sha256_bytes(key.encode()): count for key, count in (("a", 1000), ("b", 2000))}, 3000
 
     def texts_of(self, column: str, hashes: list[str]) -> dict[str, str]:
         self.asked.append(tuple(hashes))
@@ -83,7 +83,9 @@ class Cut:
             raise error
         return {sha256_bytes(key.encode()): key for key in "ab"}
 
-    def check(self, query: object) -> None: ...
+    def check(self, query: object) -> None:
+        self.checked = True
+
     def counts(self, *_: object) -> None: ...
     def backend(self, *_: object) -> str:
         return ""
@@ -99,11 +101,16 @@ def test_a_broken_connection_repeats_the_question_for_texts_and_not_the_draw(mon
     monkeypatch.setattr(door, "add_discrete_gaussian", lambda counts, scale: draws.append(1) or counts)
     own = plan()
     ledger, rows = started(own), Cut(9)
+    assert not retry.transient(DataError("x"), ValueError("a cell that says timeout")).transient
     with pytest.raises(DataError, match="broke") as refused:
         Door(own, ledger, DATASET, rows).release(query(own))  # type: ignore[arg-type]
     assert len(draws) == 1 and len(rows.asked) == 4 and len({*rows.asked}) == 1 and not refused.value.transient
     released = from_bytes(Door(own, ledger, DATASET, Cut(2)).release(query(own)), "keys")  # type: ignore[arg-type]
-    assert released.keys == ("a", "b") and len(draws) == 2
+    assert released.keys == ("a", "b") and released.values.tolist() == [[1000, 2000]] and len(draws) == 2
+    rows, dearer = Cut(0), dataclasses.replace(DATASET, attempt="2")
+    with pytest.raises(BudgetError):  # and nothing is asked
+        Door(own, ledger, dearer, rows).release(query(own))  # type: ignore[arg-type]
+    assert not rows.checked
 
 
 keys_of_rows = st.lists(st.sampled_from(["a", "b", "c", "other", None]), max_size=30)

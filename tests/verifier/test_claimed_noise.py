@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from toys import ledger_of_people, plan_with, schema_with
 
-from likeness.bundle.verdict import Untestable, Wrong
+from likeness.bundle.verdict import Untestable, Wrong, require
 from likeness.core.typed import build
 from likeness.ledger.reservation import Dataset
 from likeness.methods.base import Context
@@ -22,8 +22,9 @@ from likeness.methods.marginals.method import Marginals
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
-from likeness.verify.noise import noise
-from likeness.verify.outputs import written_by
+from likeness.verify import CHECKS, checks_of
+from likeness.verify.noise import _check_steps, noise
+from likeness.verify.outputs import _trained_again, written_by
 
 COLUMNS = 12
 SCHEMA = schema_with({f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)})
@@ -65,6 +66,9 @@ def test_low_bits_that_are_no_noise_are_found(embedding: Released) -> None:
     cut = dataclasses.replace(embedding, lattice=embedding.lattice & ~np.int64(63))
     with pytest.raises(Wrong, match="low bits are not those of noise"):
         checked(cut)
+    few = dataclasses.replace(embedding, lattice=7 + (np.arange(8)[None] << 20))
+    with pytest.raises(Wrong, match="all values are multiples of one step"):
+        _check_steps({"few": few})
 
 
 def test_every_release_is_looked_at_and_too_small_ones_are_said_not_to_be_tested(embedding: Released) -> None:
@@ -84,3 +88,24 @@ def test_the_writer_is_a_version_of_pyarrow_or_nobody(tmp_path: Path, stated: st
     assert data.count(ours.encode()) == 1
     path.write_bytes(data.replace(ours.encode(), stated.ljust(len(ours), "!")[: len(ours)].encode()))
     assert written_by(path) == "another writer"
+
+
+def test_a_weight_of_minus_zero_is_not_zero() -> None:
+    """Its sign could carry a message."""
+
+    def trained(weight: float) -> Any:
+        where = {"environment": {"device": "cpu", "processor": "Linux x", "numpy": "2.0"}}
+        network = SimpleNamespace(arrays=lambda: {"w": np.array([weight])})
+        return SimpleNamespace(provenance=where, network=network, draw=lambda _, seed: [np.array([seed])])
+
+    assert _trained_again(trained(0.0), trained(0.0)) == 1
+    with pytest.raises(Untestable, match="other weights"):
+        _trained_again(trained(-0.0), trained(0.0))
+
+
+def test_nothing_is_computed_by_settings_whose_plan_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stranger's settings may ask for any amount of work."""
+    checks = dict.fromkeys(CHECKS, lambda _: "") | {"plan": lambda _: require(False, "another plan")}
+    monkeypatch.setattr("likeness.verify.CHECKS", checks)
+    undone = {check.name for check in checks_of(tmp_path) if check.text == "not done: see plan"}
+    assert undone >= {"account", "training", "table"}

@@ -286,15 +286,16 @@ def costs_of_lost(
     copied = {record.digest: record for record in copies if record.digest not in on_record}
     names = list(dict.fromkeys(str(r.body["identity"]) for r in records if r.kind == "cap"))
     spent = dict.fromkeys(names, Cost(0.0))
-    free = sorted(digest for digest, record in copied.items() if record.kind != "reserve")
+    free = sorted(digest for digest, record in copied.items() if record.kind not in SPENDING)
     if free and names:
         yield {"identity": names[0], **_NO_COST, "rows_digests": [], "lost": free}
     for digest, record in copied.items():
-        if record.kind == "reserve":
-            body = {key: record.body[key] for key in (SALT, "identity", "rho", "delta_keys", "digest", "rows_digests")}
+        if record.kind in SPENDING:  # also what stood for records that were lost before
+            entry, keys = record.body, (SALT, "identity", "rho", "delta_keys", "digest", "rows_digests")
+            body = {key: entry[key] for key in keys if key in entry}
             cost = Cost(float(body["rho"]), float(body["delta_keys"]))
             spent[body["identity"]] = Cost.total([spent.get(body["identity"], Cost(0.0)), cost])
-            yield {**body, "error": discretization_error_of(record.body), "lost": [digest]}
+            yield {**body, "error": discretization_error_of(entry), "lost": [digest, *entry.get("lost", ())]}
     if unknown := sorted(heads.keys() - on_record - copied.keys()):
         lost = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
         yield from (remainder(budget_on_record(records, name).add_cost(spent[name]), lost) for name in names)

@@ -108,12 +108,13 @@ def _announce(name: str, paths: ProjectPaths) -> None:
 
 def _keep_private(name: str, error: BaseException, target: Path) -> str:
     """A message that does not quote the error, whose text goes to a private file."""
-    for folder in (target.parent, target):
-        make_private_folder(folder)
     path = target / f"{name}.txt"
-    write_privately(path, "".join(traceback.format_exception(error)))
+    with contextlib.suppress(OSError):  # of a full disk: its traceback would show this error, too
+        for folder in (target.parent, target):
+            make_private_folder(folder)
+        write_privately(path, "".join(traceback.format_exception(error)))
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return (
         f"{name}: unexpected {type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}. Its text may quote "
-        f"private values, so it is in {path} only. Please report this line."
+        f"private values, so at most {path} has it. Please report this line."
     )
