@@ -137,8 +137,7 @@ def test_lost_bytes_are_restored_or_given_up(released: Path, tmp_path: Path, hea
     code, text = heard("ledger", "redraw", key)
     assert code == 2 and "is whole in the store" in text
     stored().unlink()
-    assert heard("ledger", "restore", str(released))[0] == 0
-    assert heard("ledger", "verify")[0] == 0
+    assert heard("ledger", "restore", str(released))[0] == 0 and heard("ledger", "verify")[0] == 0
     stored().unlink()
     embedding = tmp_path / "data/released/embedding/embedding.safetensors"
     embedding.parent.mkdir(parents=True)
@@ -233,8 +232,7 @@ def test_verify_finds_lost_bytes(ledger: Ledger, heard: Command) -> None:
         ledger.reserve(request(key, 1e-6))
         ledger.commit(key, key)
     assert " and 5 more. Restore" in heard("ledger", "verify")[1]  # of years there are thousands
-    assert heard("ledger", "init")[0] == 2
-    assert heard("ledger", "init", "--if-absent")[0] == 0
+    assert heard("ledger", "init")[0] == 2 and heard("ledger", "init", "--if-absent")[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -135,8 +135,7 @@ def test_places_are_those_of_the_features_and_each_row_s_own(name: str) -> None:
     dense, start = features_of(feature, x), 0
     for part, place in zip(feature.bounded_parts, places.T, strict=True):
         found = dense[:, start : start + part.width]
-        assert np.array_equal(found.argmax(axis=1), place)
-        assert ((found != 0).sum(axis=1) == 1).all()
+        assert np.array_equal(found.argmax(axis=1), place) and ((found != 0).sum(axis=1) == 1).all()
         start += part.width
 
 

@@ -97,8 +97,7 @@ def test_the_order_of_rows_makes_no_other_digest_and_a_change_does(database: Dat
     ]
     assert digests[0] == digests[1]
     prints = [own.fingerprint(KEY) for own in (database, shuffled, changed, fewer)]
-    assert prints[0] == prints[1] and len(set(prints)) == 3
-    assert database.fingerprint(b"j" * 32) != prints[0]
+    assert prints[0] == prints[1] and len(set(prints)) == 3 and database.fingerprint(b"j" * 32) != prints[0]
     rows = [SourceDigest() for _ in range(5)]
     bare = replace(SCHEMA, columns=SCHEMA.columns[:1])
     turned = Database(database.url, "SELECT seen, c, x, a, part, pid FROM visits")
@@ -120,8 +119,7 @@ def test_a_cell_without_a_text_hides_no_other_cell_from_the_digest(tmp_path: Pat
 
 def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
     table, split, people = Database(database.url, "SELECT * FROM visits WHERE x > 2").read(SCHEMA, "part", "pid")
-    assert (len(table), len(split), len(people)) == (0, 0, 0)
-    assert list(table.columns) == list(SCHEMA.names)
+    assert (len(table), len(split), len(people)) == (0, 0, 0) and list(table.columns) == list(SCHEMA.names)
 
 
 @pytest.mark.parametrize(
@@ -148,8 +146,7 @@ def test_an_empty_answer_is_an_empty_table(database: Database) -> None:
 def test_what_does_not_fit_is_refused_without_a_value(database: Database, query: str, message: str) -> None:
     with pytest.raises(DataError, match=message) as caught:
         Database(database.url, query).read(SCHEMA)
-    assert "people.db" in str(caught.value) and caught.value.__context__ is None
-    assert SECRET not in str(caught.value)
+    assert "people.db" in str(caught.value) and caught.value.__context__ is None and SECRET not in str(caught.value)
     assert len(database.read(SCHEMA)[0]) == 300  # and nothing was written
 
 
@@ -253,8 +250,7 @@ def test_stages_read_it_and_places_that_do_not_exist_are_refused(
     asked, ledger = project(database, tmp_path), Ledger.create(locate())
     table, split, people = source_rows(asked.sources, asked.written_schema)
     assert len(table) == 300 and set(split) == {"train", "test"} and people is None
-    assert asked.source_digest() == database.fingerprint(ledger.key)
-    assert examine().faults == ()
+    assert asked.source_digest() == database.fingerprint(ledger.key) and examine().faults == ()
     (tmp_path / "schema.yaml").write_text((tmp_path / "schema.yaml").read_text().replace("name: seen", "name: saw"))
     assert [fault.file for fault in examine().faults] == ["people.db"]
     with pytest.raises(ParamsError, match="rows have no fixed order"):

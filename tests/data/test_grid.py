@@ -189,10 +189,8 @@ def test_blocks_of_a_known_schema() -> None:
         Block("size", "onehot", 2, 6),
         Block("visits", "unit", 6, 7),
     )
-    assert (layout.width, layout.num_classes) == (7, 2)
-    assert layout.diameter == math.sqrt(3 + 2)
-    assert layout.numeric_columns.tolist() == [0, 1, 6]
-    assert layout.onehot_columns.tolist() == [2, 3, 4, 5]
+    assert (layout.width, layout.num_classes) == (7, 2) and layout.diameter == math.sqrt(3 + 2)
+    assert layout.numeric_columns.tolist() == [0, 1, 6] and layout.onehot_columns.tolist() == [2, 3, 4, 5]
 
 
 @pytest.mark.long

@@ -140,8 +140,7 @@ def test_a_damaged_source_is_refused_without_quoting_it(tmp_path: Path, data: by
 
 def assert_no_private_word(error: BaseException) -> None:
     """Neither the message nor an error that hangs on to it quotes the marker; a chained error could quote a row."""
-    assert MARKER not in str(error)
-    assert error.__context__ is None and error.__cause__ is None
+    assert MARKER not in str(error) and error.__context__ is None and error.__cause__ is None
 
 
 def test_columns_and_files_that_are_not_there_are_named(tmp_path: Path) -> None:
@@ -187,8 +186,7 @@ def test_a_private_file_keeps_kinds_categories_and_order(tmp_path: Path, drawn: 
 def test_only_the_owner_may_read(tmp_path: Path) -> None:
     path = tmp_path / "private" / "t.arrow"
     write_private(pd.DataFrame({"x": [1.0]}), path)
-    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700 and stat.S_IMODE(path.stat().st_mode) == 0o600
     (tmp_path / "other").mkdir(mode=0o755)
     make_private_folder(tmp_path / "other")
     assert stat.S_IMODE((tmp_path / "other").stat().st_mode) == 0o700
@@ -203,8 +201,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     write_private(pd.DataFrame({"x": [1.0]}), path)
     with pytest.raises(OSError, match="no space left"):
         write_private_chunks([pd.DataFrame({"x": [2.0]})], path, full)
-    assert read_private(path)["x"].tolist() == [1.0]
-    assert [file.name for file in path.parent.iterdir()] == ["t.arrow"]
+    assert read_private(path)["x"].tolist() == [1.0] and [file.name for file in path.parent.iterdir()] == ["t.arrow"]
 
 
 @pytest.mark.long
@@ -252,8 +249,7 @@ def test_the_digest_changes_with_any_cell(drawn: tuple[Schema, pd.DataFrame], da
         lower, upper = column_values(column, list(column.bounds))
         new = upper if old is pd.NA or old != upper else lower
     changed.loc[row, name] = new
-    assert changed[name].dtype == table[name].dtype
-    assert digest_of(changed, schema) != digest_of(table, schema)
+    assert changed[name].dtype == table[name].dtype and digest_of(changed, schema) != digest_of(table, schema)
 
 
 @pytest.mark.long
@@ -268,8 +264,7 @@ def test_the_digest_knows_key_missing_and_number_of_rows_but_not_index_or_salt(t
     schema = Schema("n", "made up", "none", None, (Column("v", "integer", 0.0, 9.0, nullable=True),))
     table = pd.DataFrame({"v": pd.array([0, 1, None], dtype="Int64")})
     digest = digest_of(table, schema)
-    assert digest != digest_of(table, schema, b"q" * 32)
-    assert digest != digest_of(table.fillna(0), schema)
+    assert digest != digest_of(table, schema, b"q" * 32) and digest != digest_of(table.fillna(0), schema)
     assert digest != digest_of(table.iloc[:2], schema)
     assert digest == digest_of(table.set_index(pd.Index([9, 5, 7])), schema)
     for place in range(2):

@@ -136,8 +136,7 @@ def test_threads_give_the_same_bytes(rows: EncodedRows, workers: int) -> None:
     for feature in FEATURES.values():
         query = Query("q", "privatize", feature)
         found = exact_sum(query, rows, Threads(workers))
-        assert found.records == ROWS
-        assert found.total.tobytes() == exact_sum(query, rows).total.tobytes()
+        assert found.records == ROWS and found.total.tobytes() == exact_sum(query, rows).total.tobytes()
 
 
 @dataclass(frozen=True)
@@ -161,8 +160,7 @@ def test_threads_give_the_same_bytes_of_people_with_histories(rows: EncodedRows)
     query = Query("q", "privatize", FEATURES["cells"], contributions=EachPerson())
     people = OfPeople(rows)
     found = exact_sum(query, people, Threads(4))
-    assert found.records == ROWS
-    assert found.total.tobytes() == exact_sum(query, people).total.tobytes()
+    assert found.records == ROWS and found.total.tobytes() == exact_sum(query, people).total.tobytes()
 
 
 @pytest.mark.long
@@ -200,8 +198,7 @@ def test_results_come_in_order_and_few_items_are_on_their_way() -> None:
             yield item
 
     results = Threads(2).stream(doubles, items())
-    assert next(results) == 0 and taken == [0, 1, 2]
-    assert [0, *results] == list(LOCAL.stream(doubles, range(9)))
+    assert next(results) == 0 and taken == [0, 1, 2] and [0, *results] == list(LOCAL.stream(doubles, range(9)))
 
 
 def test_an_error_comes_as_it_is_and_ends_the_pass() -> None:

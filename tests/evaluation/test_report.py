@@ -193,8 +193,7 @@ def test_the_privacy_facts_are_on_the_page(pages: tuple[str, str], privacy: dict
     ]
     facts += ["90.0 %", "100.0 %", "map=characteristic, num_frequencies=8", "opendp 0.16.0", "ab" * 32]
     facts += ["50.0 % of the cap", "village-1900", "In short", "Of the <strong>village</strong>."]
-    assert not [fact for fact in facts if fact not in public]
-    assert public.count("Privacy statement</h") == 1
+    assert not [fact for fact in facts if fact not in public] and public.count("Privacy statement</h") == 1
     for query in privacy["queries"]:
         assert f"{query['noise_scale']:.4g}" in public
 
@@ -216,8 +215,7 @@ def test_images_are_told_apart_from_tables(pages: tuple[str, str], internal: Int
     Page(table)
     for words in ("LeNet", "Mean image of every class", "every pixel with the class"):
         assert words in pages[1] and words not in table, words
-    assert "twice the total variation" in table and "twice the total variation" not in pages[1]
-    assert "FID" in table
+    assert "twice the total variation" in table and "twice the total variation" not in pages[1] and "FID" in table
 
 
 def test_a_regression_is_not_told_in_the_words_of_classifiers(pages: tuple[str, str], internal: Internal) -> None:
@@ -341,8 +339,7 @@ def test_a_range_breaks_between_its_ends_only() -> None:
 def test_losses_are_columns_of_numbers(tmp_path: Path) -> None:
     (tmp_path / "loss.csv").write_text("iteration,loss,critic\n0,1.5,\n10,inf,2\n")
     losses = read_losses(tmp_path / "loss.csv")
-    assert losses["iteration"] == [0, 10] and losses["loss"] == [1.5, math.inf]
-    assert math.isnan(losses["critic"][0])
+    assert losses["iteration"] == [0, 10] and losses["loss"] == [1.5, math.inf] and math.isnan(losses["critic"][0])
     (tmp_path / "loss.csv").write_text("iteration,loss\n")
     assert read_losses(tmp_path / "loss.csv") == {}
 

@@ -63,16 +63,14 @@ def test_errors_of_a_regression_by_hand() -> None:
     """Nine labels are too few to fit, so their mean .5 is predicted: errors .3 and .1."""
     few, test = (np.zeros((9, 1)), np.linspace(0.1, 0.9, 9)), (np.zeros((2, 1)), np.array([0.8, 0.4]))
     scores = utility.fit_and_score(REGRESSORS["ridge"], 0, few, test, 0)
-    assert scores["rmse"] == pytest.approx((0.1 / 2) ** 0.5)
-    assert scores["r2"] == pytest.approx(1 - 0.1 / 0.08)
+    assert scores["rmse"] == pytest.approx((0.1 / 2) ** 0.5) and scores["r2"] == pytest.approx(1 - 0.1 / 0.08)
 
 
 def test_a_class_never_seen_gets_the_least_score() -> None:
     x = np.array([[0.0], [1.0]] * 10, np.float32)
     model = CLASSIFIERS["linear_svm"](0).fit(x, np.array([0, 1] * 10))
     scores = decision_scores(model, x, np.array([0, 2]), 3)
-    assert (scores[:, 1] <= scores.min(axis=1)).all()
-    assert (scores[x[:, 0] == 1].argmax(axis=1) == 2).all()
+    assert (scores[:, 1] <= scores.min(axis=1)).all() and (scores[x[:, 0] == 1].argmax(axis=1) == 2).all()
 
 
 @pytest.mark.parametrize("num_classes", [2, 3])
@@ -182,8 +180,7 @@ def test_several_classes_end_to_end_with_one_missing_from_training(table_of: Tab
 def test_a_numeric_label_is_not_among_the_features(schema_of: Callable[[str], Schema], table_of: Tables) -> None:
     x, y = features_and_label(table_of(50, 1, "regression"), schema_of("regression"))
     assert x.shape == (50, 10) and x.dtype == np.float32
-    assert not any(np.allclose(x[:, column], y) for column in range(x.shape[1]))
-    assert y.min() >= 0 and y.max() <= 1
+    assert not any(np.allclose(x[:, column], y) for column in range(x.shape[1])) and y.min() >= 0 and y.max() <= 1
 
 
 @pytest.mark.long
@@ -194,8 +191,7 @@ def test_regression_learns_and_is_scored_in_units_of_the_range(
     train, test = table_of(600, 1, "regression"), table_of(300, 2, "regression")
     rows = train_on_synthetic_test_on_real(train, test, schema, 0, REGRESSORS)
     assert list(rows.columns) == ["classifier", *REGRESSION_METRICS, "seconds"]
-    assert list(rows["classifier"]) == list(REGRESSORS)
-    assert rows["r2"].median() > 0.7 and rows["rmse"].max() < 0.15
+    assert list(rows["classifier"]) == list(REGRESSORS) and rows["r2"].median() > 0.7 and rows["rmse"].max() < 0.15
     few = train_on_synthetic_test_on_real(train.head(5), test, schema, 0)
     assert (few["r2"] <= 0).all()
 
@@ -218,8 +214,7 @@ def test_an_error_of_a_library_is_told_without_its_text(
     monkeypatch.setattr(utility, "select", lambda *_: {"failing": lambda seed: Failing()})
     with pytest.raises(DataError, match=r"failing failed.*ValueError") as caught:
         train_on_synthetic_test_on_real(table_of(50, 1), table_of(50, 2), schema, 0)
-    assert "4711" not in str(caught.value) and caught.value.__cause__ is None
-    assert caught.value.__suppress_context__
+    assert "4711" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__suppress_context__
 
 
 @pytest.mark.parametrize("registry", [CLASSIFIERS, REGRESSORS])
@@ -279,8 +274,7 @@ def test_sparse_counting_equals_dense_counting(monkeypatch: pytest.MonkeyPatch) 
     a, b = draw.integers(0, 7, (400, 4)), draw.integers(0, 5, (300, 4))
     dense = total_variation(a, b, [7] * 4)
     monkeypatch.setattr(marginals, "MOST_DENSE_CELLS", 1)
-    assert total_variation(a, b, [7] * 4) == pytest.approx(dense, abs=1e-12)
-    assert 0.1 < dense < 1
+    assert total_variation(a, b, [7] * 4) == pytest.approx(dense, abs=1e-12) and 0.1 < dense < 1
 
 
 def test_cells_come_from_public_bounds_and_missing_is_its_own(schema: Schema) -> None:
@@ -294,11 +288,9 @@ def test_cells_come_from_public_bounds_and_missing_is_its_own(schema: Schema) ->
         }
     )
     codes, sizes = cells(table, schema, 16)
-    assert sizes == [17, 17, 4, 3, 2]
-    assert codes[:, 0].tolist() == [0, 0, 1, 15, 16]
+    assert sizes == [17, 17, 4, 3, 2] and codes[:, 0].tolist() == [0, 0, 1, 15, 16]
     assert codes[:, 1].tolist() == [0, 2, 8, 15, 15]  # floor(16 log(1 + x) / log 100)
-    assert codes[:, 2].tolist() == [0, 1, 2, 3, 0]
-    assert codes[:, 3].tolist() == [0, 1, 2, 0, 0]
+    assert codes[:, 2].tolist() == [0, 1, 2, 3, 0] and codes[:, 3].tolist() == [0, 1, 2, 0, 0]
     assert codes[:, 4].tolist() == [0, 1, 0, 0, 0]
 
 
@@ -346,8 +338,7 @@ def test_two_by_two_by_hand() -> None:
 
 def test_constant_columns_and_single_rows_have_none() -> None:
     codes = np.stack([np.zeros(50, int), np.arange(50) % 2], axis=1)
-    assert cramers_v(codes, [3, 2])[0, 1] == 0
-    assert cramers_v(codes[:1], [3, 2])[0, 1] == 0
+    assert cramers_v(codes, [3, 2])[0, 1] == 0 and cramers_v(codes[:1], [3, 2])[0, 1] == 0
 
 
 def test_the_floor_keeps_every_column_and_no_dependence(schema: Schema, table_of: Tables) -> None:

@@ -104,8 +104,7 @@ def test_sigterm_ends_likeness_run_with_its_stage(toy: Path) -> None:
     run.send_signal(signal.SIGTERM)
     run.send_signal(signal.SIGTERM)
     text, error = run.communicate(timeout=300)
-    assert all(gone(pid) for pid in started)
-    assert run.returncode == 143 and text == ""
+    assert all(gone(pid) for pid in started) and run.returncode == 143 and text == ""
     assert error == "likeness: stopped. Nothing is lost: finished stages and releases stay. Go on: likeness run\n"
 
 

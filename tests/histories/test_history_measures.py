@@ -94,8 +94,7 @@ def test_next_event() -> None:
 
 
 def test_distinct_people() -> None:
-    assert distinct_people(SCHEMA, ROUND) == 2 / 400
-    assert distinct_people(SCHEMA, chain(1, 1)) == 1
+    assert distinct_people(SCHEMA, ROUND) == 2 / 400 and distinct_people(SCHEMA, chain(1, 1)) == 1
 
 
 Places = NDArray[np.int64]
@@ -112,8 +111,7 @@ def test_events_stay_in_their_group_and_no_fault_grows(seed: int, count: int, gr
     group, faults = random.integers(0, groups, count), late(random.random(count), random.random(count))
     events = exchange_events(group, faults, public(seed, "test"))
     everybody = np.arange(count)
-    assert sorted(events) == everybody.tolist()
-    assert (group[events] == group).all()
+    assert sorted(events) == everybody.tolist() and (group[events] == group).all()
     assert faults(everybody, events).sum() <= faults(everybody, everybody).sum()
     settled = faults(everybody, everybody) == 0
     if settled.all():

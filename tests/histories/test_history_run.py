@@ -142,8 +142,7 @@ def test_a_database_gives_the_rows_of_files(project: Path) -> None:
         stage("fingerprint")
         stage("ingest")
         manifests.append((read_manifest(ProjectPaths.table)["digest"], read_json(ProjectPaths.source)["hmac"]))
-    assert manifests[0][0] == manifests[1][0] and manifests[0][1] != manifests[1][1]
-    assert not examine().faults
+    assert manifests[0][0] == manifests[1][0] and manifests[0][1] != manifests[1][1] and not examine().faults
     settings(**{**changed, "ingest__people": "SELECT patient, sex FROM people"})
     (fault,) = examine().faults
     assert fault.file == "visits.db: ingest.people" and "column 'age'" in fault.text
@@ -199,8 +198,7 @@ def test_the_check_knows_both_tables(project: Path) -> None:
     write_schema(people={**SCHEMA["people"], "size": {"kind": "integer", "lower": 0, "upper": 99}})
     settings(sample__where={"state": "ill"})
     done = CliRunner().invoke(app, ["check"])
-    assert done.exit_code == 1
-    assert "people.csv: column 'size' of the schema is not in the header" in done.stdout
+    assert done.exit_code == 1 and "people.csv: column 'size' of the schema is not in the header" in done.stdout
     assert "sample.where.state must be a column of people: sex, age, size" in done.stdout
     write_schema(most=1)
     assert "visits.yaml: most must be a whole number" in CliRunner().invoke(app, ["check"]).stdout

@@ -161,8 +161,7 @@ BLANK = np.zeros(COLOR, np.uint8)
 def test_hostile_and_other_images_are_refused(data: bytes | None, words: str, recwarn: pytest.WarningsRecorder) -> None:
     with pytest.raises(DataError, match=rf"t.parquet: column 'picture' has an image .*{words}") as refusal:
         decode_images([encoded(BLANK), data], COLOR, "t.parquet: column 'picture' has")
-    assert refusal.value.__cause__ is None and refusal.value.__context__ is None
-    assert not recwarn.list
+    assert refusal.value.__cause__ is None and refusal.value.__context__ is None and not recwarn.list
 
 
 def test_an_image_in_color_is_not_gray() -> None:
@@ -284,8 +283,7 @@ def arrays(**changes: Any) -> dict[str, Any]:
 def test_pixels_come_first_and_the_json_form_reads_back() -> None:
     own = schema_of_pixels()
     assert own.names == (*(f"pixel_{place}" for place in range(1, 7)), "animal")
-    assert own.image == (2, 3) and Layout.from_schema(own).width == 6
-    assert Schema.from_dict(own.to_dict(), "t") == own
+    assert own.image == (2, 3) and Layout.from_schema(own).width == 6 and Schema.from_dict(own.to_dict(), "t") == own
     assert [column["name"] for column in own.to_dict()["columns"]] == ["animal"]
     alone = schema_of_pixels(task="none", label=None, columns=None)
     assert len(alone.feature_columns) == 6 and Schema.from_dict(alone.to_dict(), "t") == alone

@@ -104,8 +104,7 @@ def test_the_network_is_a_function_of_its_seed_and_rows(schema: Schema, parts: t
     state = torch.get_rng_state()
     one, two, other = (eye(x, y, SHAPE, seed, steps=20).features(x[:5]) for seed in (1, 1, 2))
     assert torch.equal(torch.get_rng_state(), state)  # no global generator was touched
-    assert np.array_equal(one, two) and not np.allclose(one, other)
-    assert one.shape == (5, 84)
+    assert np.array_equal(one, two) and not np.allclose(one, other) and one.shape == (5, 84)
 
 
 def test_the_network_of_fid_never_sees_the_images_it_compares(
@@ -150,15 +149,13 @@ def test_marginals_of_pixels_are_those_of_the_table(schema: Schema, parts: tuple
 def test_mean_images_by_hand() -> None:
     images = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
     means = mean_images(images, np.array([0, 0, 2]), 4)
-    assert means[0].tolist() == [0.5, 0.5] and means[2].tolist() == [0.5, 0.5]
-    assert np.isnan(means[[1, 3]]).all()
+    assert means[0].tolist() == [0.5, 0.5] and means[2].tolist() == [0.5, 0.5] and np.isnan(means[[1, 3]]).all()
 
 
 def test_a_grid_holds_the_first_images_of_each_class_in_order() -> None:
     images = np.arange(5 * 6, dtype=float).reshape(5, 6) / 30
     sheet = image_figures.grid(images, np.array([1, 0, 1, 1, 0]), (2, 3), classes=3, across=2)
-    assert sheet.shape == (3 * 3 + 1, 2 * 4 + 1)
-    assert np.array_equal(sheet[1:3, 1:4], images[1].reshape(2, 3))
+    assert sheet.shape == (3 * 3 + 1, 2 * 4 + 1) and np.array_equal(sheet[1:3, 1:4], images[1].reshape(2, 3))
     assert np.array_equal(sheet[1:3, 5:8], images[4].reshape(2, 3))
     assert np.array_equal(sheet[4:6, 1:4], images[0].reshape(2, 3))
     assert np.array_equal(sheet[4:6, 5:8], images[2].reshape(2, 3))  # and not the fourth

@@ -27,8 +27,7 @@ def test_pixels_move_by_the_strength_down_and_across_colors_together(shape: tupl
         bent = warp(np.tile(places.ravel(), (400, 1)), z).reshape(400, *shape)
         moved = (bent - places)[:, 6:-6, 9:-9]
         # The lowest cosines move the middle less than the border.
-        assert 0.5 * STRENGTH < np.sqrt((moved**2).mean()) < 1.2 * STRENGTH
-        assert np.abs(moved.mean()) < 0.25 * STRENGTH
+        assert 0.5 * STRENGTH < np.sqrt((moved**2).mean()) < 1.2 * STRENGTH and np.abs(moved.mean()) < 0.25 * STRENGTH
         if len(shape) == 3:
             assert np.array_equal(bent[..., 0], bent[..., 2])
 
@@ -100,8 +99,7 @@ def test_a_soft_image_is_blurred_by_a_gaussian_of_its_width_in_each_color_alone(
     z = np.zeros((1, variety.latent_dim), np.float32)
     z[0, 1] = -1.0
     soft = variety(point.reshape(1, -1), z).reshape(height, width, 3)
-    assert np.abs(soft[..., [0, 2]]).max() < 1e-5
-    assert soft.sum() == pytest.approx(1, abs=1e-3)
+    assert np.abs(soft[..., [0, 2]]).max() < 1e-5 and soft.sum() == pytest.approx(1, abs=1e-3)
     down, across = np.mgrid[:height, :width]
     for places, center, side in ((down, 20, height), (across, 15, width)):
         assert ((places - center) ** 2 * soft[..., 1]).sum() == pytest.approx((0.1 * 0.5 * side) ** 2, rel=0.02)

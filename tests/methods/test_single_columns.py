@@ -315,8 +315,7 @@ def test_a_smooth_number_has_no_frequent_value_and_as_fine_cells() -> None:
         widths = np.subtract(seen.grid.highs, seen.grid.lows)
         narrow.append(sum(count for count, width in zip(seen.cleaned, widths, strict=True) if width < 1e-4))
         sizes.append(seen.grid.size)
-    assert np.median(narrow) < RECORDS / 100 and sum(held > RECORDS / 50 for held in narrow) <= 2
-    assert min(sizes) > 60
+    assert np.median(narrow) < RECORDS / 100 and sum(held > RECORDS / 50 for held in narrow) <= 2 and min(sizes) > 60
 
 
 def test_a_tail_of_noise_ends_where_joining_leaves_few_cells() -> None:

@@ -130,8 +130,7 @@ def test_counts_by_table_are_those_of_the_rows() -> None:
     counts = dict(feature.table_counts(values))
     expected, cells = np.zeros((4, 4, 3)), [column.cell_indices(records.x) for column in feature.columns]
     np.add.at(expected, (cells[0], cells[1], cells[3]), 1)
-    assert counts[0, 1, 3][0] == pytest.approx(expected)
-    assert counts[3,][0] == pytest.approx(expected.sum(axis=(0, 1)))
+    assert counts[0, 1, 3][0] == pytest.approx(expected) and counts[3,][0] == pytest.approx(expected.sum(axis=(0, 1)))
 
 
 @pytest.mark.parametrize("adjacency", list(Adjacency))

@@ -71,8 +71,7 @@ def read_back(draft: SchemaDraft, folder: Path) -> Schema:
 def test_answers_become_the_schema_that_they_say(tmp_path: Path) -> None:
     person = Person(KNOWN)
     found = person.interview()
-    assert columns_of(found) == EXPECTED
-    assert (found.population, found.max_rows) == ("patients-2024", None)
+    assert columns_of(found) == EXPECTED and (found.population, found.max_rows) == ("patients-2024", None)
     schema = read_back(found.draft, tmp_path)
     assert (schema.source, schema.task, schema.label) == (KNOWN["Source"], "classification", "sick")
     text = (tmp_path / "own.yaml").read_text()
@@ -123,8 +122,7 @@ def test_the_answers_that_are_shown_are_taken() -> None:
 )
 def test_what_is_wrong_is_told_in_the_schema_s_words_and_asked_again(key: str, line: str, words: str) -> None:
     person = Person(KNOWN, {key: [line]})
-    assert columns_of(person.interview()) == EXPECTED
-    assert [told for told in person.told if words in told]
+    assert columns_of(person.interview()) == EXPECTED and [told for told in person.told if words in told]
     assert len([question for question in person.asked if question.startswith(key)]) == 2
 
 
@@ -220,8 +218,7 @@ def test_rows_of_a_person_follow_the_rule_of_the_settings() -> None:
 def test_a_kind_is_changed_by_its_word_alone_too() -> None:
     assert read_answer("categorical", "integer").kind == "categorical"
     person = Person({"9 rank, categorical": "1 < 2 < 3", **KNOWN, "9 rank": "categorical"})
-    assert columns_of(person.interview()) == EXPECTED
-    assert "  rank is categorical" in person.told
+    assert columns_of(person.interview()) == EXPECTED and "  rank is categorical" in person.told
 
 
 @pytest.mark.parametrize(
@@ -377,8 +374,7 @@ def test_nothing_is_offered_that_would_be_refused(clone: Path, right: str, wrong
     params = (clone / "params.yaml").read_text()
     (clone / "params.yaml").write_text(params.replace(right, wrong, 1))
     result = CliRunner().invoke(app, ARGUMENTS, input="\n".join([*LINES_TYPED, "y"]), catch_exceptions=False)
-    assert words in result.output and "Run now" not in result.output
-    assert not (clone / "ledger").exists()
+    assert words in result.output and "Run now" not in result.output and not (clone / "ledger").exists()
 
 
 @pytest.mark.long

@@ -99,8 +99,7 @@ def test_a_completed_schema_answers_for_columns_of_the_same_name(clone: Path) ->
         key: known[key] for key in ("source", "task", "label")
     }
     open_ones = {name: spec for name, spec in draft["columns"].items() if name not in answered}
-    assert list(open_ones) == ["seen at", "smoker"]
-    assert open_ones["smoker"] == {"kind": "boolean", "nullable": None}
+    assert list(open_ones) == ["seen at", "smoker"] and open_ones["smoker"] == {"kind": "boolean", "nullable": None}
     assert "(4) is a question" in output and "last.yaml: born (to 2020-12-31)" in output
     draft["columns"] |= {"seen at": {"kind": "drop", "reason": "r"}, "smoker": {"kind": "boolean"}}
     expected = {**known, "columns": {name: known["columns"].get(name, draft["columns"][name]) for name in ROWS}}
@@ -255,8 +254,7 @@ def test_nothing_is_overwritten(clone: Path) -> None:
 def test_what_cannot_be_drafted_is_said_and_leaves_nothing(clone: Path, arguments: list[str], words: str) -> None:
     with pytest.raises(LikenessError, match=words):
         run(*arguments)
-    assert not (clone / "data").exists()
-    assert (clone / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
+    assert not (clone / "data").exists() and (clone / "params.yaml").read_text() == (ROOT / "params.yaml").read_text()
 
 
 @pytest.mark.parametrize(

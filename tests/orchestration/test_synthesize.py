@@ -81,8 +81,7 @@ def test_the_account_and_the_newest_head_are_left_as_artifacts_once(short: Path,
         with wing().get_client(sync_client=True) as client:
             return sorted(str(artifact.key) for artifact in client.read_artifacts())
 
-    assert synthesize().is_completed()
-    assert left() == ["ledger-head", "privacy", "privacy-statement"]
+    assert synthesize().is_completed() and left() == ["ledger-head", "privacy", "privacy-statement"]
     with wing().get_client(sync_client=True) as client:
         artifacts = {artifact.key: artifact for artifact in client.read_artifacts()}
     assert "people" in str(artifacts["privacy"].description)
@@ -223,8 +222,7 @@ def test_a_failed_run_exits_1_with_one_line_and_its_output_stays_out_of_the_data
     assert "chatter 7f3e9" in done.stderr and "Traceback" not in done.stderr
     stored = b"".join(path.read_bytes() for path in prefect_server.parent.iterdir())
     assert b"column age breaks a rule" in stored  # so that the search can find something
-    assert b"chatter" not in stored
-    assert not list(Path(outside["PREFECT_HOME"]).glob("storage/*"))
+    assert b"chatter" not in stored and not list(Path(outside["PREFECT_HOME"]).glob("storage/*"))
 
 
 def test_a_server_that_starts_too_late_costs_no_night(toy: Path, outside: dict[str, str]) -> None:
@@ -242,5 +240,4 @@ def test_sigterm_kills_the_running_stage(toy: Path, outside: dict[str, str]) -> 
     stage, children = at_work(toy, flow)
     assert stage in children and len(children) >= 3  # dvc, its stage, Prefect's server
     flow.send_signal(signal.SIGTERM)
-    assert flow.wait(timeout=300) == 128 + signal.SIGTERM
-    assert all(gone(pid) for pid in children)
+    assert flow.wait(timeout=300) == 128 + signal.SIGTERM and all(gone(pid) for pid in children)

@@ -200,8 +200,7 @@ def test_inner_products_are_the_gaussian_kernel(lengthscale: float) -> None:
 def test_rho_and_length_scale_belong_to_each_other() -> None:
     for lengthscale in (1e-3, 0.07, 0.5, 3.0, 100.0, 1600.0):
         rho = rho_of(lengthscale)
-        assert 0 < rho < 1
-        assert rho / (1 - rho) / (1 + rho) == pytest.approx(1 / (2 * lengthscale**2), rel=1e-8)
+        assert 0 < rho < 1 and rho / (1 - rho) / (1 + rho) == pytest.approx(1 / (2 * lengthscale**2), rel=1e-8)
         assert lengthscale_of(rho) == pytest.approx(lengthscale, rel=1e-8)
 
 
@@ -268,8 +267,7 @@ def test_columns_of_a_mixed_table_without_a_label() -> None:
 
 def test_a_label_groups_the_sum_and_is_no_column_of_it() -> None:
     query = hp().embedding_query(context(BOTH, label="c"), {})
-    assert query.num_groups == 3
-    assert feature(hp(), context(BOTH, label="c")).categorical == ((3, 7),)
+    assert query.num_groups == 3 and feature(hp(), context(BOTH, label="c")).categorical == ((3, 7),)
 
 
 def test_products_of_a_discretized_table_are_its_marginals() -> None:
@@ -360,8 +358,7 @@ def test_mean_of_gaussian_records_is_the_known_characteristic_function() -> None
     x = torch.randn(40_000, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     real, imaginary = feature(x).mean(dim=0).chunk(2)
     expected = torch.exp(-0.5 * feature.frequencies.square().sum(dim=1))
-    assert float((real - expected).abs().max()) < 6 / 200
-    assert float(imaginary.abs().max()) < 6 / 200
+    assert float((real - expected).abs().max()) < 6 / 200 and float(imaginary.abs().max()) < 6 / 200
 
 
 def test_density_ratio_is_that_of_two_gaussians() -> None:

@@ -104,8 +104,7 @@ def test_without_noise_a_step_is_that_of_the_textbook() -> None:
     means = (r * x[:, None]).sum(axis=0) / r.sum(axis=0)
     variances = (r * (x[:, None] - means) ** 2).sum(axis=0) / r.sum(axis=0)
     (found,) = maximize(answered(Query("q", "auxiliary", ModeStatistics((start,))), x[:, None]))
-    assert found.weights == pytest.approx(r.mean(axis=0), abs=2e-6)
-    assert found.means == pytest.approx(means, abs=2e-6)
+    assert found.weights == pytest.approx(r.mean(axis=0), abs=2e-6) and found.means == pytest.approx(means, abs=2e-6)
     assert found.deviations == pytest.approx(np.sqrt(variances), abs=2e-6)
 
 
@@ -114,8 +113,7 @@ def test_a_missing_number_adds_nothing_and_every_other_one_record() -> None:
     feature = ModeStatistics(MODES)
     sums = feature(torch.from_numpy(x)).sum(dim=0).numpy()
     first, second = sums[:6].reshape(3, 2), sums[6:].reshape(3, 3)
-    assert first[:2].sum() == pytest.approx(500)
-    assert second[:2].sum() == pytest.approx(500 - x[:, 4].sum())
+    assert first[:2].sum() == pytest.approx(500) and second[:2].sum() == pytest.approx(500 - x[:, 4].sum())
     assert not feature(torch.tensor([[1.0, 0.0, 0.3, 0.5, 1.0]]))[0, 6:].any()
 
 

@@ -58,8 +58,7 @@ def test_a_drawn_row_has_the_mean_of_the_relaxed_one() -> None:
         probabilities, found = relaxed[labels == own][:, 1:], x[labels == own][:, 1:]
         error = (probabilities * (1 - probabilities)).sum(dim=0).sqrt()
         assert ((found - probabilities).sum(dim=0).abs() < SIX * error).all()
-    assert torch.equal(x[:, 2:5].sum(dim=1), torch.ones(ROWS))
-    assert set(x[:, 1:].unique().tolist()) == {0.0, 1.0}
+    assert torch.equal(x[:, 2:5].sum(dim=1), torch.ones(ROWS)) and set(x[:, 1:].unique().tolist()) == {0.0, 1.0}
     assert torch.equal(x[:, 0], relaxed[:, 0])
 
 
@@ -95,8 +94,7 @@ def test_the_network_can_be_asked_for_a_class_only() -> None:
 def test_pixels_of_any_size_lie_in_the_unit_interval(shape: tuple[int, ...]) -> None:
     network = ImageGenerator(shape, 3, latent_dim=4, hidden=16, channels=(6, 4))
     x = network(torch.randn(10, 4), torch.arange(10) % 3)
-    assert x.shape == (10, math.prod(shape))
-    assert float(x.detach().min()) > 0 and float(x.detach().max()) < 1
+    assert x.shape == (10, math.prod(shape)) and float(x.detach().min()) > 0 and float(x.detach().max()) < 1
     x.sum().backward()
     assert all(p.grad is not None for p in network.parameters())
 
@@ -193,8 +191,7 @@ def test_it_is_the_network_in_the_words_of_torch() -> None:
     h = conv2d(x.view(-1, 1, *SHAPE), kernel[:, :9].view(3, 1, 3, 3), kernel[:, 9], padding=1).relu()
     h = h.permute(0, 2, 3, 1).flatten(1)  # place by place, channels together
     torch.testing.assert_close(encoder(x), h @ last[:, :-1].T + last[:, -1], rtol=0, atol=1e-6)
-    assert float(encoder(rows(500, 3)).abs().max()) <= 2.0**encoder.reach
-    assert bool((last * 1024 % 1 == 0).all())
+    assert float(encoder(rows(500, 3)).abs().max()) <= 2.0**encoder.reach and bool((last * 1024 % 1 == 0).all())
 
 
 def test_it_is_a_function_of_its_seed_and_knows_its_unit() -> None:

@@ -374,8 +374,7 @@ def test_rows_of_people_are_bounded_and_split_as_here(url: str) -> None:
         assert there.count_rows() == tuple(Sums(len(some), total_of(some)) for some in expected)
         counts, sums = there.counts([[Cells(Encoder(schema).layout.starts["c"], 2)]], 1, False)
         train = typed_rows[keep & (parts == "train")]
-        assert sums.count == len(train)
-        assert counts[0].ravel().tolist() == train["c"].value_counts(sort=False).tolist()
+        assert sums.count == len(train) and counts[0].ravel().tolist() == train["c"].value_counts(sort=False).tolist()
     for name in NOBODY:
         query = f"SELECT a, c, CASE WHEN number > 0 THEN who ELSE {name} END AS who FROM stays"
         with pytest.raises(DataError, match=r"'who' of ingest\.unit must hold a text or a whole number in each row"):

@@ -33,8 +33,7 @@ DELTAS = st.floats(1e-12, 1e-3)
 @given(EPSILONS, DELTAS)
 def test_rho_is_the_largest_that_meets_the_target(epsilon: float, delta: float) -> None:
     rho = rho_for(epsilon, delta)
-    assert epsilon_of_rho(rho, delta) <= epsilon
-    assert epsilon_of_rho(rho * (1 + 1e-6), delta) > epsilon
+    assert epsilon_of_rho(rho, delta) <= epsilon and epsilon_of_rho(rho * (1 + 1e-6), delta) > epsilon
 
 
 @given(st.floats(1e-300, 1e300), st.floats(1e-300, 1 - 2**-53))
@@ -58,8 +57,7 @@ def test_the_better_conversion_is_claimed(epsilon: float, delta: float) -> None:
     """Rényi is never better by more than the lattice's allowance, and both hold."""
     rho = rho_for(epsilon, delta)
     renyi, gaussian = epsilon_renyi(rho, delta), epsilon_gaussian(rho, delta)
-    assert epsilon_of_rho(rho, delta) == min(renyi, gaussian)
-    assert gaussian - ALLOWANCE <= renyi * (1 + 1e-6)
+    assert epsilon_of_rho(rho, delta) == min(renyi, gaussian) and gaussian - ALLOWANCE <= renyi * (1 + 1e-6)
 
 
 @given(st.floats(1e-8, 1e3), st.floats(1e-8, 1e3), DELTAS)
@@ -86,10 +84,8 @@ def test_agrees_with_dp_accounting(epsilon: float, delta: float) -> None:
 
 
 def test_edges() -> None:
-    assert epsilon_of_rho(0, 1e-5) == 0
-    assert epsilon_of_rho(math.inf, 1e-5) == math.inf
-    assert rho_for(math.inf, 1e-5) == math.inf
-    assert delta_of_mu(1.0, 0.0) == 0
+    assert epsilon_of_rho(0, 1e-5) == 0 and epsilon_of_rho(math.inf, 1e-5) == math.inf
+    assert rho_for(math.inf, 1e-5) == math.inf and delta_of_mu(1.0, 0.0) == 0
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 1e-5), (-1, 1e-5), (1, 0), (1, 1), (float("nan"), 1e-5)])
@@ -107,14 +103,12 @@ def plan(shares: list[float], epsilon: float = 1.0, delta: float = 1e-5) -> Plan
 def test_composition_meets_the_target_in_closed_form(weights: list[float], epsilon: float) -> None:
     made = plan([weight / math.fsum(weights) for weight in weights], epsilon)
     mu = math.sqrt(sum(query.noise_multiplier**-2 for query in made.queries))
-    assert delta_of_mu(epsilon, mu) <= 1e-5
-    assert Plan.from_dict(made.to_dict()) == made
+    assert delta_of_mu(epsilon, mu) <= 1e-5 and Plan.from_dict(made.to_dict()) == made
 
 
 def test_no_privacy_has_to_be_written_out() -> None:
     made = plan([0.5, 0.5], math.inf)
-    assert not made.private
-    assert [query.noise_multiplier for query in made.queries] == [0.0, 0.0]
+    assert not made.private and [query.noise_multiplier for query in made.queries] == [0.0, 0.0]
     assert Plan.from_dict(made.to_dict()) == made
 
 

@@ -23,8 +23,7 @@ def test_lemma_of_the_lattice(scale: float, deviations: float) -> None:
         upper, lower = ((k + half) / (sigma * mpmath.sqrt(2)) for half in (mpmath.mpf("0.5"), -mpmath.mpf("0.5")))
         rounded = (mpmath.erfc(lower) - mpmath.erfc(upper)) / 2
         ratio = mpmath.log(lattice / rounded)
-        assert ratio <= 1 / (12 * sigma**2)
-        assert -ratio <= k**2 / (8 * sigma**4)
+        assert ratio <= 1 / (12 * sigma**2) and -ratio <= k**2 / (8 * sigma**4)
         if deviations == 0:
             assert ratio >= 1 / (120 * sigma**2)
         if deviations == 40:

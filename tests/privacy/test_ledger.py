@@ -40,8 +40,7 @@ def test_a_ledger_is_started_once_and_by_hand(tmp_path: Path) -> None:
     Ledger.create(locate())
     with pytest.raises(LedgerError, match="It is there: nothing is to be done"):
         Ledger.create(locate())
-    assert locate().path.stat().st_mode & 0o777 == 0o700
-    assert locate().key_file.stat().st_mode & 0o777 == 0o600
+    assert locate().path.stat().st_mode & 0o777 == 0o700 and locate().key_file.stat().st_mode & 0o777 == 0o600
 
 
 def test_python_starts_a_ledger_as_the_command_does(caplog: pytest.LogCaptureFixture) -> None:
@@ -75,8 +74,7 @@ def test_ledger_and_anchor_lie_apart_by_default(
 
 def test_reserving_twice_costs_once(ledger: Ledger) -> None:
     first = ledger.reserve(request("k", CAP / 2))
-    assert ledger.reserve(request("k", CAP / 2)) == first
-    assert ledger.budget("people").spent_rho == CAP / 2
+    assert ledger.reserve(request("k", CAP / 2)) == first and ledger.budget("people").spent_rho == CAP / 2
     assert ledger.budget("people").uncommitted == 1
     ledger.commit("k", "00")
     assert ledger.budget("people").uncommitted == 0
@@ -343,8 +341,7 @@ def test_files_are_published_once_and_only_from_releases_of_these_people(ledger:
     for key in ("open", "theirs", "unknown"):
         with pytest.raises(LedgerError, match="not a committed release of 'people'"):
             ledger.publish("people", files, ["a", key])
-    assert ledger.records()[-1] == record
-    assert ledger.publish("people", files, ["a"]).seq == record.seq + 1
+    assert ledger.records()[-1] == record and ledger.publish("people", files, ["a"]).seq == record.seq + 1
     assert ledger.budget("people").spent_rho == pytest.approx(3 * CAP / 8)
 
 

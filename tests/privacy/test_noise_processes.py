@@ -84,11 +84,9 @@ def test_noise_that_does_not_arrive_whole_is_drawn_here(
     monkeypatch.setattr(noise_processes, "_PROGRAM", program)
     values = np.arange(2 * EACH, dtype=np.int64) << 40
     noisy = add_discrete_gaussian(values, SCALE)
-    assert drawn_here == [EACH, EACH]
-    assert np.array_equal((noisy + (1 << 39)) >> 40, np.arange(len(values)))
+    assert drawn_here == [EACH, EACH] and np.array_equal((noisy + (1 << 39)) >> 40, np.arange(len(values)))
     low, high = chi2.ppf([ALARM / 2, 1 - ALARM / 2], EACH)
-    assert low <= np.square((noisy - values)[EACH:] / SCALE).sum() <= high
-    assert capfd.readouterr() == ("", "")
+    assert low <= np.square((noisy - values)[EACH:] / SCALE).sum() <= high and capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("executable", ["", None, "/nowhere/python3", "/bin/sh", __file__])
@@ -97,8 +95,7 @@ def test_where_no_process_can_be_started_all_is_drawn_here(
 ) -> None:
     monkeypatch.setattr(sys, "executable", executable)
     noisy = add_discrete_gaussian(np.zeros(PROCESSES * EACH, dtype=np.int64), SCALE)
-    assert drawn_here == [EACH] * PROCESSES
-    assert (noisy != 0).mean() > 0.99
+    assert drawn_here == [EACH] * PROCESSES and (noisy != 0).mean() > 0.99
 
 
 def test_a_process_that_hangs_is_given_up_and_ended(monkeypatch: pytest.MonkeyPatch, drawn_here: list[int]) -> None:
@@ -110,8 +107,7 @@ def test_a_process_that_hangs_is_given_up_and_ended(monkeypatch: pytest.MonkeyPa
         NoiseProcess, "end", lambda process, end=NoiseProcess.end: running.append(process) or end(process)
     )
     add_discrete_gaussian(np.zeros(PROCESSES * EACH, dtype=np.int64), SCALE)
-    assert drawn_here == [EACH] * PROCESSES
-    assert [process._process.poll() for process in running] == [-9, -9]
+    assert drawn_here == [EACH] * PROCESSES and [process._process.poll() for process in running] == [-9, -9]
 
 
 def test_an_interruption_here_ends_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,8 +130,7 @@ def test_a_process_is_told_a_number_and_a_scale_and_nothing_of_the_values(monkey
     add_discrete_gaussian(np.full(PROCESSES * EACH, 123_456_789_012_345, dtype=np.int64), SCALE)
     assert len(told) == PROCESSES - 1
     for (command,), more in told:
-        assert command[1:6] == ["-I", "-c", SENT, str(EACH), SCALE.hex()]
-        assert set(command[6:]) == set(sys.path)
+        assert command[1:6] == ["-I", "-c", SENT, str(EACH), SCALE.hex()] and set(command[6:]) == set(sys.path)
         assert more == {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
 
 
@@ -171,8 +166,7 @@ def test_a_plain_script_without_a_guard_runs_once_and_what_lies_in_its_folder_is
 def test_shares(processors: int, count: int, processes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(noise_processes, "_usable_processors", lambda: processors)
     found = shares(count)
-    assert len(found) == processes and sum(found) == count
-    assert max(found) - min(found) <= 1
+    assert len(found) == processes and sum(found) == count and max(found) - min(found) <= 1
 
 
 def test_noise_that_might_not_fit_is_added_by_the_library_alone(drawn_here: list[int]) -> None:
@@ -181,6 +175,5 @@ def test_noise_that_might_not_fit_is_added_by_the_library_alone(drawn_here: list
     False alarm: noise of σ = 2**100 lies within 2**63 of 0 with probability below 1e-11 a coordinate.
     """
     noisy = add_discrete_gaussian(np.full(PROCESSES * EACH, -5, dtype=np.int64), 2.0**100)
-    assert drawn_here == [PROCESSES * EACH]
-    assert set(np.unique(noisy)) == {-(2**63), 2**63 - 1}
+    assert drawn_here == [PROCESSES * EACH] and set(np.unique(noisy)) == {-(2**63), 2**63 - 1}
     assert add_discrete_gaussian(np.zeros(0, dtype=np.int64), 2.0).shape == (0,)

@@ -124,8 +124,7 @@ def test_no_ledger_starts_and_none_spends_beside_what_names_another(
             action()
     assert [record.kind for record in ledger.records()] == ["genesis"]
     code, _, error = command("ledger", "init", "--if-absent")
-    assert code == 2 and first in error
-    assert first in command("check")[1]
+    assert code == 2 and first in error and first in command("check")[1]
 
 
 def test_other_people_and_other_files_are_no_reason(colleague: tuple[str, bytes], command: Command) -> None:
@@ -141,8 +140,7 @@ def test_other_people_and_other_files_are_no_reason(colleague: tuple[str, bytes]
     }.items():
         write(path, data)
     packed("d.zip", b'{"identity": "people"}')
-    assert command("ledger", "init")[0] == 0
-    assert Project.load().ledger_to_spend.budget("people") is not None
+    assert command("ledger", "init")[0] == 0 and Project.load().ledger_to_spend.budget("people") is not None
     write(RELEASED, released)
     with pytest.raises(LedgerError, match=first):
         assert Project.load().ledger_to_spend
@@ -381,8 +379,7 @@ def test_trailers_come_back_from_every_branch(ledger: Ledger, repository: Path) 
     commit(repository, grown(ledger, "b"))
     git(repository, "checkout", "-q", "-")
     found = git_witnesses(repository)
-    assert sorted(witness.seq for witness in found) == [3, 4]
-    assert check_witnesses(ledger.records(), found) == 2
+    assert sorted(witness.seq for witness in found) == [3, 4] and check_witnesses(ledger.records(), found) == 2
     assert git_witnesses(repository.parent / "no repository") == []
     assert read_trailers("Likeness-Ledger: 00 1 00\nsaid: Likeness-Ledger: x", "t") == []
 

@@ -60,8 +60,7 @@ def ledger() -> Ledger:
 def test_the_same_request_gives_the_same_bytes_and_costs_nothing(ledger: Ledger) -> None:
     first = Door(plan(), ledger, DATASET, rows).release(query())
     records = ledger.records()
-    assert Door(plan(), ledger, DATASET, forbidden).release(query()) == first
-    assert ledger.records() == records
+    assert Door(plan(), ledger, DATASET, forbidden).release(query()) == first and ledger.records() == records
     receipt = from_bytes(first, "first").receipt
     assert (receipt.ledger_seq, receipt.adjacency, receipt.private) == (3, "add_remove_one", True)
     assert receipt.rho == pytest.approx(plan().rho, rel=1e-9) and receipt.rho <= plan().rho
@@ -89,8 +88,7 @@ def test_another_request_is_another_release(ledger: Ledger, other: Dataset) -> N
     first, second = (
         from_bytes(Door(plan(), ledger, of, rows).release(query()), "r").lattice for of in (DATASET, other)
     )
-    assert (first != second).mean() > 0.99
-    assert ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
+    assert (first != second).mean() > 0.99 and ledger.budget("people").spent_rho == pytest.approx(2 * plan().rho)
 
 
 def test_the_key_holds_everything_that_shapes_a_release() -> None:
@@ -113,8 +111,7 @@ def test_the_key_holds_everything_that_shapes_a_release() -> None:
     }
     for name, request in other.items():
         assert request[name] != base[name], name
-    assert base["recipe"] == RECIPE
-    assert base["lattice_bits"] == query().lattice_bits
+    assert base["recipe"] == RECIPE and base["lattice_bits"] == query().lattice_bits
 
 
 def test_a_receipt_says_what_its_reservation_says_whoever_finishes_it(ledger: Ledger) -> None:
@@ -239,8 +236,7 @@ def test_a_draw_that_dies_at_any_step_is_drawn_once(
         Door(plan(), ledger, DATASET, rows).release(query())
     left = [path.read_bytes() for path in (*ledger.home.staging.iterdir(), *ledger.home.releases.iterdir())]
     data = Door(plan(), Ledger.open(locate()), DATASET, forbidden if left else rows).release(query())
-    assert left in ([], [data]) and len(draws) == most_draws
-    assert list(ledger.home.staging.iterdir()) == []
+    assert left in ([], [data]) and len(draws) == most_draws and list(ledger.home.staging.iterdir()) == []
     assert ledger.budget("people").spent_rho == pytest.approx(plan().rho) and len(ledger.commits()) == 1
 
 
@@ -424,8 +420,7 @@ def test_kill_at_every_step_charges_once_and_publishes_once(
     if where != "after reserve":
         assert data in staged.values()  # the first draw, not a new one
     assert Door(PLAN, reopened, DATASET, forbidden).release(COUNTS) == data
-    assert reopened.budget("people").spent_rho == pytest.approx(PLAN.rho)
-    assert len(reopened.commits()) == 1
+    assert reopened.budget("people").spent_rho == pytest.approx(PLAN.rho) and len(reopened.commits()) == 1
     assert [path.name for path in locate().locks.iterdir()] == ["ledger.lock"]  # that of the release ended with it
 
 
