@@ -352,7 +352,7 @@ def test_a_half_loaded_source_is_no_night_without_a_persons_word(ledger: Ledger,
 
 
 def test_totals_build_on_a_night_of_which_no_release_waits() -> None:
-    newest, waiting = Night(Cohort(1, 2), "2025-01-06", "", ""), ({}, {"k": "auxiliary"})
+    newest, waiting = Night(Cohort(1, 2), "2025-01-06", ""), ({}, {"k": "auxiliary"})
     following = [Series(newest, waiting=releases, complete=True).following for releases in waiting]
     assert list(map(str, following)) == ["3-3", "1-3"]
 

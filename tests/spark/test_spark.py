@@ -230,8 +230,9 @@ def test_changed_rows_and_other_versions_are_refused(table: pd.DataFrame, put: P
     put(table)
     reader.check(OF_X)  # which is not asked again
     ANSWERS.clear()
-    with pytest.raises(DataError, match=r"rows changed since they were ingested\. Nothing more was spent"):
-        reader.check(OF_X)
+    for _ in range(2):  # what was refused is not remembered
+        with pytest.raises(DataError, match=r"rows changed since they were ingested\. Nothing more was spent"):
+            reader.check(OF_X)
     with pytest.raises(DataError, match="the cost of this query stays on record"):
         reader.counts([[X]], 1, False)
     other = replace(rows, work=replace(rows.work, versions=("9.9", *versions()[1:])))
