@@ -69,8 +69,7 @@ def assert_same(folder: Path, path: Any, layout: FileFormat = PLAIN) -> None:
     table, split, _ = plain(folder)
     read, parts, _ = read_source(path, SCHEMA, "part", layout=layout)
     pd.testing.assert_frame_equal(read, table)
-    assert list(parts) == list(split) == ["train", "test", "train"]
-    assert header_of(path, layout) == HEADER
+    assert list(parts) == list(split) == ["train", "test", "train"] and header_of(path, layout) == HEADER
 
 
 @pytest.mark.parametrize(

@@ -117,8 +117,7 @@ def test_missing_is_not_the_same_row_as_zero() -> None:
 @given(st.integers(0, 500), st.floats(0.01, 0.99), st.integers(0, 2**32))
 def test_split_by_position_has_an_exact_size_and_knows_no_content(count: int, fraction: float, seed: int) -> None:
     parts = by_position(count, fraction, seed)
-    assert len(parts) == count
-    assert parts.count("test") == round(count * fraction)
+    assert len(parts) == count and parts.count("test") == round(count * fraction)
     rule, rows = SplitByPosition(count, fraction, seed), np.empty((count, 32), np.uint8)
     assert parts == [part for start in range(0, count, 7) for part in rule.assign_parts(rows[start : start + 7])]
 

@@ -51,8 +51,7 @@ def read_back(draft: HistoryDraft, folder: Path) -> HistorySchema:
 def test_answers_become_the_schema_of_two_tables(tmp_path: Path) -> None:
     person = Person(ANSWERS)
     schema = read_back(interview(person), tmp_path)
-    assert schema.most_events == 6
-    assert (schema.person, schema.order, schema.fixed) == ("pid", "day", ())
+    assert schema.most_events == 6 and (schema.person, schema.order, schema.fixed) == ("pid", "day", ())
     assert schema.ends == {"state": ("dead",)}
     assert schema.people is not None and schema.people.names == ("sex", "born")
     assert schema.events.names == ("day", "state", "cost") and schema.events.column("cost").nullable

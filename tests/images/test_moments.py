@@ -349,8 +349,7 @@ def test_a_bundle_of_images_in_color_is_verified_and_classes_have_intervals(tmp_
     assert {check.passed for check in verify(tmp_path / "colors")} == {True, None}  # None: no training again
     statement = (tmp_path / "colors/PRIVACY_STATEMENT.md").read_text()
     said = [f"about the median, read off the noisy `{name}`" for name in (NORMS, LEVEL_COUNTS)]
-    assert all(words in statement for words in said)
-    assert "split into 3 clusters in all" in statement
+    assert all(words in statement for words in said) and "split into 3 clusters in all" in statement
     # Of as many values, and another image: the maps of the receipts are others.
     path = tmp_path / "colors/schema.yaml"
     path.write_text(path.read_text().replace("[4, 4, 3]", "[2, 8, 3]"))

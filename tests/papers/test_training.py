@@ -140,8 +140,7 @@ def fitted(precision: str, network: Callable[[], LatentGenerator] = images) -> t
 @pytest.mark.parametrize("own", [images, Dense])
 def test_it_learns_as_well_and_hands_on_single_precision(own: Callable[[], LatentGenerator]) -> None:
     (_, single, exact), (network, objective, loss) = fitted("float32", own), fitted("bfloat16", own)
-    assert loss < 2 * exact < 0.02
-    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+    assert loss < 2 * exact < 0.02 and {parameter.dtype for parameter in network.parameters()} == {torch.float32}
     assert objective.rows[0].dtype == torch.float32
     if own is images:  # before any step: the products alone are of another arithmetic
         assert 0 < (single.rows[0] - objective.rows[0]).abs().max() < 0.05
