@@ -23,7 +23,7 @@ from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
 from likeness.verify import CHECKS, checks_of
-from likeness.verify.noise import _check_steps, noise
+from likeness.verify.noise import _check_steps, _check_totals, noise
 from likeness.verify.outputs import _trained_again, written_by
 
 COLUMNS = 12
@@ -76,6 +76,16 @@ def test_every_release_is_looked_at_and_too_small_ones_are_said_not_to_be_tested
         checked(embedding, claiming(embedding, 1 / 3))
     with pytest.raises(Untestable, match="no release is large enough"):
         checked(claiming(embedding, 1e-12))
+
+
+def test_counts_are_of_the_public_number_of_records(embedding: Released) -> None:
+    receipt = dataclasses.replace(embedding.receipt, adjacency="replace_one")
+    plan, released = SimpleNamespace(num_records=500), {"embedding": dataclasses.replace(embedding, receipt=receipt)}
+    bundle: Any = SimpleNamespace(released_files=released, project=SimpleNamespace(written_plan=plan))
+    _check_totals(bundle)
+    plan.num_records = 9000
+    with pytest.raises(Wrong, match="counts another number of records than"):
+        _check_totals(bundle)
 
 
 @pytest.mark.parametrize("stated", ["Xq7Secret version 1", "parquet-cpp-arrow version 1x"])
