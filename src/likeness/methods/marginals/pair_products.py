@@ -120,7 +120,8 @@ class PairProducts(Map):
     def contents(self) -> list[NDArray[np.float64]]:
         """The feature of each cell of each column as the door sums it, in whole steps, shapes (cells, slots)."""
         steps = math.sqrt(2.0 ** lattice_bits(self.bounded_parts))
-        return [np.trunc(feature * steps) / steps for feature in self.features]
+        longest = math.floor(steps)
+        return [np.clip(np.rint(feature * steps), -longest, longest) / steps for feature in self.features]
 
     def expected_means(self, table: Callable[[tuple[Cells, ...]], NDArray[np.float64]]) -> NDArray[np.float64]:
         """Mean of the map in each class, shape (num_classes, width).
