@@ -91,7 +91,7 @@ fuzz: $(VENV)/.installed
 	LIKENESS_FUZZ=$${LIKENESS_FUZZ:-20} $(BIN)/python -m pytest --numprocesses 2 tests/data/test_fuzz.py
 
 # A copy of the tree without a wing, and without all of them, passes the contract tests and a run.
-WINGS = papers images histories postgres spark orchestration
+WINGS = papers images histories postgres spark orchestration margins
 without: $(VENV)/.installed
 	$(BIN)/python scripts/without.py $(or $(WING),$(WINGS) all)
 

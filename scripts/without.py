@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-WINGS = ("papers", "images", "histories", "postgres", "spark", "orchestration")
+WINGS = ("papers", "images", "histories", "postgres", "spark", "orchestration", "margins")
 ADULT = """
 import pandas as pd
 from likeness import Ledger, Synthesizer

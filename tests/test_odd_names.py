@@ -245,8 +245,6 @@ def test_more_rows_than_fit_in_memory_are_refused(fitted: Synthesizer, home: Pat
     with pytest.raises(LikenessError, match=words):
         fitted.sample(rows)
     with pytest.raises(LikenessError, match=words):
-        fitted.sample(rows, where={"ward": "x"}, replicates=2)
-    with pytest.raises(LikenessError, match=words):
         fitted.bundle("~/bundle", n=rows)
     assert "ulimit" in str(storage_refusal(OSError(errno.EMFILE, "Too many open files")))
     assert words in str(storage_refusal(MemoryError("Unable to allocate 7 TiB")))

@@ -1,5 +1,4 @@
 from likeness.data.schema.schema import Schema as Schema
-from likeness.inference.combine import combine as combine
 from likeness.ledger.ledger import Ledger as Ledger
 from likeness.preflight.sdv import draft as draft
 from likeness.preflight.sdv import from_sdv as from_sdv
@@ -8,5 +7,6 @@ from likeness.report.tables import compare as compare
 from likeness.synthesizer import Synthesizer as Synthesizer
 from likeness.synthesizer.estimates import running_total as running_total
 from likeness_histories.schema import HistorySchema as HistorySchema
+from likeness_margins.combine import combine as combine
 
 __version__: str

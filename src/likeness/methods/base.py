@@ -207,7 +207,7 @@ class Method(ABC):
         """Build a generator and train it against the released values."""
 
     def replicable(self, generator: "Generator") -> "Generator":
-        """The generator, if it knows the expected value of each release (:mod:`likeness.methods.replicates`).
+        """The generator, if it knows the expected value of each release (:mod:`likeness_margins.replicates`).
 
         Raises:
             ParamsError: by default it does not.

@@ -13,14 +13,12 @@ from likeness.core.refusals import errors_in_words
 from likeness.core.text import small_table
 from likeness.core.typed import check_whole_number
 from likeness.inference.estimates import Question, estimate
-from likeness.inference.model import FittedModel
-from likeness.inference.regression import Model, regression
 from likeness.ledger.records import base_attempt
 from likeness.privacy.cohorts import Cohort
 from likeness.report.formats import number
 from likeness.report.statement import statement
 from likeness.synthesizer.parameters import Parameters
-from likeness.synthesizer.published import Published
+from likeness.synthesizer.published import Published, margins
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -115,11 +113,11 @@ class Estimates(Parameters):
         """Least squares of a column on main effects of others, from the noisy statistics alone. It costs nothing.
 
         Args:
-            outcome: a column: the label, a category of which is modeled as a linear probability, or a number.
+            outcome: a column: a number, or one of which a category is modeled as a linear probability.
             columns: of the main effects. A number counts as the middle of its cell.
             category: of an outcome with categories.
-            level: how often the intervals cover the truth.
-            sampling: make the intervals about the population of which the rows are a random sample.
+            level: as in :meth:`estimate`.
+            sampling: as there.
 
         Returns:
             a pandas frame with a row for each coefficient, as :meth:`estimate` gives it.
@@ -127,22 +125,24 @@ class Estimates(Parameters):
         Raises:
             ParamsError: an argument has a wrong value.
             ReleaseError: the release does not count these pairs, or has too much noise for so many columns.
+            MissingPackageError: ``likeness_margins`` is not installed.
             NotFittedError: :meth:`fit` was not called.
         """
         self.check_fitted("releases_")
         names = (columns,) if isinstance(columns, str) else tuple(columns)
-        model = Model(outcome, names, category, level, sampling)
-        return regression(self._fitted.model.schema, self.releases_.values(), model, self.num_records)
+        model = margins("LinearModel", "Synthesizer.regression")(outcome, names, category, level, sampling)
+        return model.fit(self._fitted.model.schema, self.releases_.values(), self.num_records)  # type: ignore[no-any-return]
 
     @property
-    def model_(self) -> "FittedModel":
+    def model_(self) -> Any:
         """The fitted model: ``model_.marginal(["age", "sex"])`` gives its share of each cell. It costs nothing.
 
         Raises:
+            MissingPackageError: ``likeness_margins`` is not installed.
             NotFittedError: :meth:`fit` was not called, or fitted people with histories.
         """
         self.check_fitted("generator_")
-        return FittedModel(self.schema_, self.generator_)
+        return margins("FittedModel", "Synthesizer.model_")(self.schema_, self.generator_)
 
     @property
     def relations_(self) -> "DataFrame":

@@ -1,7 +1,7 @@
 """What a run publishes: of a fit, a bundle, a saved synthesizer, or a project after its training."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,11 +18,11 @@ from likeness.core.errors import ArtifactError
 from likeness.core.format import check_known
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.core.typed import check_whole_number, require
+from likeness.core.wings import Wings
 from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.generators.base import Compute
 from likeness.inference.relations import Relation, relations
-from likeness.methods.replicates import replicates
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.datasets import model_of, read_schema
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, Tables, single_or_dict
@@ -44,6 +44,7 @@ SAVED = "synthesizer.json"
 _MOST_ROWS = 10**8  # that nobody asked for: a stranger's release may say any number
 _STAGES = ("plan", "ingest", "categories", "preprocess", "auxiliary", "privatize", "train", "account")
 """Those of a fit. All checks of the plan come before a row is read."""
+MARGINS: Wings[Callable[..., Any]] = Wings("likeness.margins", {})
 
 
 @dataclass(frozen=True)
@@ -214,10 +215,11 @@ class Published:
         return [self._draw_frames(generators, rows, stream, where or {}) for generators, stream in models]
 
     def _models(self, params: Params, count: int, seed: int) -> Iterator[tuple[list[SavedGenerator], int]]:
-        """See :func:`likeness.methods.replicates.replicates`."""
+        """See :func:`likeness_margins.replicates.replicates`."""
         project, compute = self.project, Compute(params.train.device, params.train.threads, params.train.precision)
         source = project.method, project.row_sets, self.released.values(), self.generators
-        return replicates(*source, compute, count, seed)
+        draw = margins("replicates", "A sample with replicates")
+        return draw(*source, compute, count, seed)  # type: ignore[no-any-return]
 
     def relations(self) -> "DataFrame":
         """See :attr:`likeness.Synthesizer.relations_`."""
@@ -284,6 +286,15 @@ def fit(synthesizer: Parameters, frames: Any, person: str | None) -> Published:
         artifacts.remove(ProjectPaths.private)
     types = {name: frame_type.select(model.tables[name].names) for name, (_, frame_type) in tables.items()}
     return Published.from_project(replace(project, frames=None), types)
+
+
+def margins(name: str, subject: str) -> Callable[..., Any]:
+    """Give what the wing of further margins of error offers.
+
+    Raises:
+        MissingPackageError: it is not installed.
+    """
+    return MARGINS.need(name, f"{subject} is that of a part of Likeness.")
 
 
 def _is_project(folder: Path) -> bool:

@@ -1,10 +1,18 @@
-"""A small table with every sort of cell, its exact sums, and new noise for them from the library's own sampler."""
+"""A small table with every sort of cell, its exact sums, and new noise for them from the library's own sampler.
+
+Each number is drawn 200 times with it. Of independent draws at level .95 the number that covers is
+binomial: below 173 with probability 1e-6. Its mean over six numbers is above 197.5 with probability below 1e-7, five
+deviations off. The mean of 200 squared errors in units of the standard error is outside of .6 ... 1.6 with probability
+1.7e-6. Of 60 draws fewer than 47 cover with probability 1.2e-6. So the numbers give a false alarm with probability
+below 6e-5, and six coefficients, twice, with one below 4e-5. Without dependence one mean is near .28.
+"""
 
 from dataclasses import replace
 from functools import cache
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -38,6 +46,10 @@ SCHEMA = schema_with(
     "y",
 )
 ROWS = 3_000
+DRAWS, FEWEST, MOST = 200, 173, 197.5
+FEW, FEWEST_OF_FEW = 60, 47
+LEAST, LARGEST = 0.6, 1.6
+Frames = list[pd.DataFrame]
 
 
 def method(schema: Schema = SCHEMA) -> Marginals:
@@ -125,3 +137,25 @@ def noisier(one: Released, times: float = 60.0) -> Released:
     moved = generator.normal(0, times * one.receipt.noise_scale, one.lattice.shape).round().astype(one.lattice.dtype)
     scale = one.receipt.noise_scale * times
     return replace(one, lattice=one.lattice + moved, receipt=replace(one.receipt, noise_scale=scale))
+
+
+def without_noise(one: Released) -> Released:
+    return replace(one, receipt=replace(one.receipt, noise_scale=0.0, rho=np.inf))
+
+
+def understated(one: Released) -> Released:
+    """Its receipt says a third of the noise: of 60 intervals 30 cover, with a deviation of 4."""
+    return replace(one, receipt=replace(one.receipt, noise_scale=one.receipt.noise_scale / 3))
+
+
+def covered(frames: Frames, true: Any) -> np.ndarray:
+    """How many draws cover each number."""
+    return sum(((frame.low <= true) & (true <= frame.high)).to_numpy().astype(int) for frame in frames)
+
+
+def squared(frames: Frames, true: Any) -> np.ndarray:
+    """Mean square of errors in units of the standard error, number by number; coefficients have no bounds."""
+    return np.mean(
+        [(((frame.get("unbiased", frame.estimate) - true) / frame.noise_error) ** 2).to_numpy() for frame in frames],
+        axis=0,
+    )

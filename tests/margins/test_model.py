@@ -1,50 +1,32 @@
-"""Tables of the fitted model beside rows that it draws, releases drawn again from it, and the pooling of these.
+"""Tables of the fitted model beside rows that it draws, releases drawn again from it, and the pooling of these."""
 
-``likeness estimate`` in three forms, from public files only; what nobody has has no mean in any of them.
-"""
-
-import io
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from toy_release import ROWS, SCHEMA, exact, method, sums_of
-from toys import schema_with
-from typer.testing import CliRunner
+from toy_release import ROWS, SCHEMA, exact, method, without_noise
 
-from likeness import combine
-from likeness.bundle.contents import CHECKSUMS
-from likeness.bundle.files import sums
-from likeness.cli.app import app
 from likeness.core import rng
-from likeness.core.errors import LikenessError, ParamsError
-from likeness.core.format import FORMAT
-from likeness.data.schema.schema import Schema
-from likeness.data.schema.yaml import schema_text
-from likeness.data.source.files import read_frame
+from likeness.core.errors import ParamsError
 from likeness.generators.base import Compute, Generator
-from likeness.inference import model
-from likeness.inference.estimates import Answers, Question, estimate
+from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import measurements
-from likeness.inference.model import FittedModel
 from likeness.methods import METHODS
 from likeness.methods.base import Context
 from likeness.methods.fit import fit
 from likeness.methods.maps import from_spec
 from likeness.methods.marginals.method import Marginals
-from likeness.methods.replicates import _Source, redrawn, replicates
 from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
-from likeness.release.released import Released, to_bytes
-from likeness.report.released_numbers import print_numbers
-from likeness.synthesizer.published import SAVED
+from likeness.release.released import Released
+from likeness_margins import model
+from likeness_margins.combine import combine
+from likeness_margins.model import FittedModel
+from likeness_margins.replicates import _Source, redrawn, replicates
 
 
 @cache
@@ -110,10 +92,6 @@ def released_model() -> tuple[dict[str, Released], SavedGenerator]:
     released = {one.receipt.query: one for one in exact()}
     auxiliary = {name: one for name, one in released.items() if name != "embedding"}
     return released, fit(method(), CONTEXT, auxiliary, released["embedding"])[0]
-
-
-def without_noise(one: Released) -> Released:
-    return replace(one, receipt=replace(one.receipt, noise_scale=0.0))
 
 
 def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
@@ -197,7 +175,7 @@ def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pyte
         starts.append(given[3])
         return refit(self, *given)
 
-    monkeypatch.setattr("likeness.methods.replicates.redrawn", spy)
+    monkeypatch.setattr("likeness_margins.replicates.redrawn", spy)
     monkeypatch.setattr(Marginals, "refit", from_start)
     (base, _), *_ = list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7))
     assert len(models) == 8 and all(model is saved.network for model in [*models, *starts])
@@ -262,7 +240,7 @@ def test_releases_that_bins_come_from_stay(monkeypatch: pytest.MonkeyPatch) -> N
         drawn.append(one.receipt.query)
         return redrawn(one, *given)
 
-    monkeypatch.setattr("likeness.methods.replicates.redrawn", spy)
+    monkeypatch.setattr("likeness_margins.replicates.redrawn", spy)
     monkeypatch.setattr(Marginals, "refit", lambda self, *given: saved.network)
     list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 1, 7))
     assert set(drawn) == {"class_counts", "products", "second", "embedding"} < set(released)
@@ -277,111 +255,3 @@ def test_both_row_sets_of_histories_get_their_own_noise() -> None:
         source.prefix = prefix
         noise.append(source.redraw(0, 7).network.arrays()["logits"])
     assert not np.array_equal(noise[0], noise[1])
-
-
-DAYS = {"lower": "2000-01-01", "upper": "2009-12-31", "nullable": True}
-DATED = schema_with(
-    {
-        "age": {"kind": "integer", "lower": 0, "upper": 39},
-        "died": {"kind": "date", **DAYS},
-        "moved": {"kind": "datetime", **DAYS},
-        "paid": {"kind": "numeric", "lower": 0, "upper": 9, "nullable": True},
-        "y": {"kind": "categorical", "categories": ["No", "Yes"]},
-    },
-    "y",
-)
-DATES = ("died", "moved")
-
-
-@pytest.fixture(scope="module")
-def released() -> tuple[Released, ...]:
-    """Nobody has died or paid, and of class Yes nobody moved."""
-    rows: dict[str, Any] = {"age": np.arange(60) % 40, "died": [None] * 60, "paid": [None] * 60}
-    rows |= {"moved": ["2001-02-03 04:05:06"] * 30 + [None] * 30, "y": ["No"] * 30 + ["Yes"] * 30}
-    return sums_of(DATED, read_frame(pd.DataFrame(rows), DATED))
-
-
-@pytest.mark.parametrize("statistic", ["mean", "quantile"])
-def test_its_mean_and_quantiles_are_missing(released: tuple[Released, ...], statistic: str) -> None:
-    answer = estimate(DATED, released, Question(("died", "moved", "paid"), (), statistic))
-    assert answer.estimate.isna().tolist() == [True, False, True]
-    assert (answer.low["died"], answer.high["died"]) == ("2000-01-01", "2009-12-31")
-    by_class = estimate(DATED, released, Question(DATES, ("y",), statistic))
-    assert by_class.estimate.isna().tolist() == [True, True, False, True]
-
-
-def test_noise_moves_no_date_out_of_its_bounds(released: tuple[Released, ...]) -> None:
-    few = [one.lattice * 0 + (np.arange(one.lattice.size).reshape(one.lattice.shape) % 7 - 3) for one in released]
-    noisy = [replace(one, lattice=lattice) for one, lattice in zip(released, few, strict=True)]
-    answer = estimate(DATED, noisy, Question(DATES, ("y",), "mean"))
-    present = [one for one in answer.estimate if one is not None]
-    assert all("2000-01-01" <= one <= "2009-12-31 23:59:59" for one in present)
-
-
-def test_a_report_shows_a_dash(released: tuple[Released, ...]) -> None:
-    fewer = [replace(one, lattice=-one.lattice - 1) for one in released]
-    numbers = print_numbers(DATED, Answers(measurements(DATED, fewer)), None)
-    assert "–" in str(numbers) and "nan" not in str(numbers).lower()
-
-
-def saved(folder: Path, schema: Schema, released: Sequence[Released]) -> Path:
-    """The public files that an estimate needs."""
-    (folder / "released").mkdir()
-    for one in released:
-        (folder / f"released/{one.receipt.query}.safetensors").write_bytes(to_bytes(one))
-    (folder / "schema.yaml").write_text(schema_text(schema), encoding="utf-8")
-    privacy = {"format": FORMAT, "adjacency": "add_remove_one", "num_records": None}
-    (folder / "privacy.json").write_text(json.dumps(privacy))
-    (folder / SAVED).write_text(json.dumps({"frames": {}, "params": {"cap": None, "epsilon": 1}}))
-    (folder / CHECKSUMS).write_text(sums(folder))
-    return folder
-
-
-def output(folder: Path, *words: str) -> str:
-    result = CliRunner().invoke(app, ["estimate", str(folder), *words])
-    assert result.exit_code == 0, result.exception
-    return str(result.stdout)
-
-
-def test_the_command_says_it_in_all_forms(released: tuple[Released, ...], tmp_path: Path) -> None:
-    words = (saved(tmp_path, DATED, released), "--columns", "died,paid", "--statistic", "mean")
-    assert [line.split()[:2] for line in output(*words).splitlines()[1:]] == [["died", "-"], ["paid", "-"]]
-    assert output(*words, "--csv").splitlines()[1].startswith("died,,")
-    assert [row["estimate"] for row in json.loads(output(*words, "--json"))["rows"]] == [None, None]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return saved(tmp_path, SCHEMA, exact())
-
-
-def test_all_three_forms_have_the_numbers_of_python(folder: Path) -> None:
-    expected = estimate(SCHEMA, exact(), Question(("d",), ("y",), sampling=True))
-    words = ("--columns", "d", "--by", "y", "--sampling")
-    table = pd.read_csv(io.StringIO(output(folder, *words, "--csv")))
-    errors = ["noise_error", "sampling_error", "low", "high", "cv", "unreliable"]
-    assert list(table) == ["d", "y", "estimate", "unbiased", *errors]
-    assert table.estimate.to_numpy() == pytest.approx(expected.estimate.to_numpy())
-    answer = json.loads(output(folder, *words, "--json"))
-    assert [row["cell"] for row in answer["rows"]][-1] == {"d": None, "y": "Yes"}
-    assert [row["low"] for row in answer["rows"]] == pytest.approx(expected.low.tolist())
-    text = output(folder, *words).splitlines()
-    assert text[0].split() == list(table) and len(text) == 7 and text[5].split()[:2] == ["-", "No"]
-
-
-def test_means_of_several_numbers(folder: Path) -> None:
-    text = output(folder, "--columns", "age, money", "--statistic", "mean", "--level", "0.9").splitlines()
-    assert [line.split()[0] for line in text] == ["column", "age", "money"]
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--columns", "d", "--csv", "--json"], "--csv and --json"),
-        (["--columns", "nothing"], "columns must be one of c, d"),
-        (["--columns", "d,c,age"], "no joint counts of d, c, age"),
-    ],
-)
-def test_refusals(folder: Path, words: list[str], message: str) -> None:
-    result = CliRunner().invoke(app, ["estimate", str(folder), *words])
-    assert isinstance(result.exception, LikenessError) and message in str(result.exception)

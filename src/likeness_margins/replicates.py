@@ -9,7 +9,7 @@ The penalty that serves synthetic rows pulls estimates towards independence, and
 fitted without one (:meth:`likeness.methods.base.Method.drop_penalty`). So is the first model, the base, to the real
 release. Noise in nearly empty cells moves base and replicates alike, because both laws have such cells. A law that was
 fitted without a penalty has none left, so replicates from it would hide that error.
-:func:`likeness.inference.combine.combine` takes it off.
+:func:`likeness_margins.combine.combine` takes it off.
 
 *The noise here has a seed, and that is right.* A release needs noise without a seed, because it protects rows. Here no
 row is read: everything follows from released files, so it is post-processing, and a public seed makes it repeatable.

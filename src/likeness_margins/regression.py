@@ -43,7 +43,7 @@ _LEAST = 3.0  # the smallest eigenvalue of A beside its standard error
 
 
 @dataclass(frozen=True)
-class Model:
+class LinearModel:
     """The outcome and the regressors of a linear model.
 
     Attributes:
@@ -78,31 +78,28 @@ class Model:
         elif self.category is not None or column.nullable:
             raise ParamsError(f"outcome: '{self.outcome}' must be a number without missing values, or have a category.")
 
+    def fit(self, schema: PublicSchema, released: Iterable[Released], total: float | None = None) -> "DataFrame":
+        """Coefficients of least squares with margins of error. They cost nothing.
 
-def regression(
-    schema: PublicSchema, released: Iterable[Released], model: Model, total: float | None = None
-) -> "DataFrame":
-    """Coefficients of least squares with margins of error. They cost nothing.
+        Args:
+            schema: public, with released categories.
+            released: all files of a run.
+            total: the number of records where it is public.
 
-    Args:
-        schema: public, with released categories.
-        released: all files of a run.
-        model: outcome and main effects.
-        total: the number of records where it is public.
+        Returns:
+            a frame with a row for each regressor, as :func:`likeness.inference.estimates.estimate` gives it.
 
-    Returns:
-        a frame with a row for each regressor, as :func:`likeness.inference.estimates.estimate` gives it.
-
-    Raises:
-        ParamsError: the model is none for this schema.
-        ReleaseError: the release does not have these pairs, or too much noise for so many regressors.
-    """
-    rows, releases, total = measurements_about(schema, released, (model.outcome, *model.columns), total, model.sampling)
-    model.check(rows)
-    return coefficients(measurements(rows, releases, total), model)
+        Raises:
+            ParamsError: the model is none for this schema.
+            ReleaseError: the release does not have these pairs, or too much noise for so many regressors.
+        """
+        names = (self.outcome, *self.columns)
+        rows, releases, total = measurements_about(schema, released, names, total, self.sampling)
+        self.check(rows)
+        return coefficients(measurements(rows, releases, total), self)
 
 
-def coefficients(measured: Measurements, model: Model) -> "DataFrame":
+def coefficients(measured: Measurements, model: LinearModel) -> "DataFrame":
     """The answer to a checked model.
 
     Raises:
@@ -148,7 +145,7 @@ def _regressors(axis: Axis) -> tuple[tuple[tuple[str, str], ...], Floats]:
 class _Moments:
     """The sums A and b, and the covariance of b - A β."""
 
-    def __init__(self, measured: Measurements, blocks: dict[str, Floats], model: Model) -> None:
+    def __init__(self, measured: Measurements, blocks: dict[str, Floats], model: LinearModel) -> None:
         self._terms, self._blocks = measured.terms, blocks
         axis, self._outcome = measured.axes[model.outcome], model.outcome
         middles = (axis.lows + axis.highs) / 2
