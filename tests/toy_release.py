@@ -1,10 +1,10 @@
 """A small table with every sort of cell, its exact sums, and new noise for them from the library's own sampler.
 
-Each number is drawn 200 times with it. Of independent draws at level .95 the number that covers is
-binomial: below 173 with probability 1e-6. Its mean over six numbers is above 197.5 with probability below 1e-7, five
-deviations off. The mean of 200 squared errors in units of the standard error is outside of .6 ... 1.6 with probability
-1.7e-6. Of 60 draws fewer than 47 cover with probability 1.2e-6. So the numbers give a false alarm with probability
-below 6e-5, and six coefficients, twice, with one below 4e-5. Without dependence one mean is near .28.
+Each number is drawn 200 times with it. Of independent draws at level .95 the number that covers is binomial: below 173
+with probability 1e-6. Its mean over six numbers is above 197.5 with probability below 1e-7, five deviations off. The
+mean of 200 squared errors in units of the standard error is outside of .6 ... 1.6 with probability 1.7e-6. Of 60 draws
+fewer than 47 cover with probability 1.2e-6. So the numbers give a false alarm with probability below 6e-5, and six
+coefficients, twice, with one below 4e-5. Without dependence one mean is near .28.
 """
 
 from dataclasses import replace

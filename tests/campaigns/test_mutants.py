@@ -14,7 +14,7 @@ GROUPS = "verifier bundle evaluation dvc door histories pilot moments sources re
 
 def test_every_fault_can_be_planted_and_its_tests_are_there() -> None:
     """But for those of wings that are not here."""
-    wings = ("papers", "images", "histories", "postgres", "orchestration")
+    wings = ("papers", "images", "histories", "postgres", "orchestration", "margins")
     absent = [wing for wing in wings if not find_spec(f"likeness_{wing}")]
     gone = tuple(f"{folder}{wing}/" for wing in absent for folder in ("src/likeness_", "tests/"))
     faults = []

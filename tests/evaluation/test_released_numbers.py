@@ -1,17 +1,12 @@
 """The public page's numbers about the table: right, from public values alone, readable, and of equal bytes."""
 
-import sys
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "inference"))
-
 from toy_release import ROWS, SCHEMA, drawn, exact, sums_of, table
 from toys import schema_with
 

@@ -1,41 +1,39 @@
-"""Intervals cover the truth as often as they say, and planted faults show: see ``toy_release`` for the odds."""
+"""Intervals cover the truth as often as they say, and planted faults show: see ``toy_release`` for the odds.
 
-from collections.abc import Callable
+``likeness estimate`` in three forms, from public files only; what nobody has has no mean in any of them.
+"""
+
+import io
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from toy_release import (
-    DRAWS,
-    FEW,
-    FEWEST,
-    FEWEST_OF_FEW,
-    LARGEST,
-    LEAST,
-    MOST,
-    ROWS,
-    SCHEMA,
-    Frames,
-    covered,
-    drawn,
-    exact,
-    noisier,
-    read_draws,
-    squared,
-    table,
-    understated,
-    without_noise,
-)
+import toy_release as toy
+from toy_release import ROWS, SCHEMA, covered, drawn, exact, read_draws, squared, table, without_noise
+from toys import schema_with
+from typer.testing import CliRunner
 
-from likeness.core.errors import ParamsError, ReleaseError
+from likeness.bundle.contents import CHECKSUMS
+from likeness.bundle.files import sums
+from likeness.cli.app import app
+from likeness.core.errors import LikenessError, ParamsError, ReleaseError
+from likeness.core.format import FORMAT
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.schema.schema import Schema
+from likeness.data.schema.yaml import schema_text
+from likeness.data.source.files import read_frame
 from likeness.inference.axes import Axis
 from likeness.inference.estimates import Answers, Question, estimate
 from likeness.inference.intervals import Ratio
 from likeness.inference.measurements import measurements
-from likeness.release.released import Released
+from likeness.release.released import Released, to_bytes
+from likeness.report.released_numbers import print_numbers
+from likeness.synthesizer.published import SAVED
 
 Fault = Callable[[Released], Released]
 
@@ -45,8 +43,8 @@ def truth(question: Question) -> pd.DataFrame:
     return estimate(SCHEMA, [without_noise(one) for one in exact()], question, ROWS)
 
 
-def asked(question: Question, draws: int = FEW, total: float | None = None) -> Frames:
-    return [Answers(measured).frame(question) for measured in read_draws(DRAWS, total)[:draws]]
+def asked(question: Question, draws: int = toy.FEW, total: float | None = None) -> toy.Frames:
+    return [Answers(measured).frame(question) for measured in read_draws(toy.DRAWS, total)[:draws]]
 
 
 SHARES = Question(("c",), ("y",))
@@ -55,9 +53,9 @@ SHARES = Question(("c",), ("y",))
 @pytest.mark.long
 @pytest.mark.parametrize("total", [None, ROWS])
 def test_shares_are_covered_as_often_as_they_say(total: int | None) -> None:
-    frames, true = asked(SHARES, DRAWS, total), truth(SHARES).estimate
-    assert (covered(frames, true) >= FEWEST).all() and covered(frames, true).mean() <= MOST
-    assert ((squared(frames, true) > LEAST) & (squared(frames, true) < LARGEST)).all()
+    frames, true = asked(SHARES, toy.DRAWS, total), truth(SHARES).estimate
+    assert (covered(frames, true) >= toy.FEWEST).all() and covered(frames, true).mean() <= toy.MOST
+    assert ((squared(frames, true) > toy.LEAST) & (squared(frames, true) < toy.LARGEST)).all()
 
 
 def dropped(one: Released) -> Released:
@@ -70,11 +68,11 @@ def dropped(one: Released) -> Released:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("fault", [understated, dropped])
+@pytest.mark.parametrize("fault", [toy.understated, dropped])
 def test_coverage_shows_a_wrong_receipt_and_a_lost_pair(fault: Fault) -> None:
     """The least of six numbers is seven deviations below 47: fails with probability below 1e-9."""
-    frames = [estimate(SCHEMA, map(fault, draw), SHARES) for draw in drawn(DRAWS)[:FEW]]
-    assert (covered(frames, truth(SHARES).estimate) < FEWEST_OF_FEW).any()
+    frames = [estimate(SCHEMA, map(fault, draw), SHARES) for draw in drawn(toy.DRAWS)[: toy.FEW]]
+    assert (covered(frames, truth(SHARES).estimate) < toy.FEWEST_OF_FEW).any()
 
 
 @pytest.mark.long
@@ -87,21 +85,21 @@ def test_coverage_shows_dependent_counts_that_are_taken_as_independent(monkeypat
 
     monkeypatch.setattr(Ratio, "__init__", faulty)
     question = Question(("y",), ("c",))
-    frames, true = asked(question, DRAWS), truth(question).estimate
-    assert squared(frames, true).min() < LEAST
+    frames, true = asked(question, toy.DRAWS), truth(question).estimate
+    assert squared(frames, true).min() < toy.LEAST
 
 
 @pytest.mark.long
 def test_means_and_quantiles_are_covered_at_least_as_often() -> None:
     numbers = ("age", "money", "amount")
     means, rows = asked(Question(numbers, statistic="mean")), table()[[*numbers]]
-    assert (covered(means, rows.mean().to_numpy()) >= FEWEST_OF_FEW).all()
-    alone = asked(Question(("age",), statistic="mean"), DRAWS)  # each cell of its histogram holds one number
-    assert covered(alone, rows.age.mean())[0] >= FEWEST and alone[0].cell_error["age"] == 0
+    assert (covered(means, rows.mean().to_numpy()) >= toy.FEWEST_OF_FEW).all()
+    alone = asked(Question(("age",), statistic="mean"), toy.DRAWS)  # each cell of its histogram holds one number
+    assert covered(alone, rows.age.mean())[0] >= toy.FEWEST and alone[0].cell_error["age"] == 0
     age = alone[0].loc["age"]
     assert (age.high - age.low) / (2 * age.noise_error) == pytest.approx(1.96, rel=0.01)
     medians = asked(Question(numbers, statistic="quantile"))
-    assert (covered(medians, rows.quantile(0.5, interpolation="lower").to_numpy()) >= FEWEST_OF_FEW).all()
+    assert (covered(medians, rows.quantile(0.5, interpolation="lower").to_numpy()) >= toy.FEWEST_OF_FEW).all()
 
 
 @pytest.mark.long
@@ -116,15 +114,15 @@ def test_samples_of_a_population_are_covered() -> None:
     """200 samples of 30,000 rows, of a population in which a share is .1; a false alarm has probability 3e-6."""
     generator, question = np.random.default_rng(0), Question(("c",), sampling=True)
     (counts, *_), answers = exact(), []
-    for draw in drawn(DRAWS):
+    for draw in drawn(toy.DRAWS):
         sample = generator.binomial(10 * ROWS, 0.1)
         totals = np.array([[10 * ROWS - sample], [sample]]) << counts.receipt.lattice_bits
         noisy = replace(draw[0], lattice=draw[0].lattice - counts.lattice + totals)
         answers.append(estimate(SCHEMA, [noisy], replace(question, columns=("y",))).loc["Yes"])
     every = pd.DataFrame(answers)
-    assert ((every.low <= 0.1) & (every.high >= 0.1)).sum() >= FEWEST
+    assert ((every.low <= 0.1) & (every.high >= 0.1)).sum() >= toy.FEWEST
     error = np.hypot(every.noise_error, every.sampling_error)
-    assert LEAST < np.square((every.estimate - 0.1) / error).mean() < LARGEST
+    assert toy.LEAST < np.square((every.estimate - 0.1) / error).mean() < toy.LARGEST
     assert ((every.high - every.low) / (2 * error)).to_numpy() == pytest.approx(1.96, rel=0.01)
 
 
@@ -209,7 +207,7 @@ def test_a_ratio_of_an_empty_group_may_be_anything() -> None:
 def test_numbers_that_noise_hides_are_possible_marked_and_beside_the_unbiased_ones(
     statistic: str, by: tuple[str, ...]
 ) -> None:
-    measured = measurements(SCHEMA, map(noisier, drawn(1)[0]))
+    measured = measurements(SCHEMA, map(toy.noisier, drawn(1)[0]))
     frame = Answers(measured).frame(Question(("c", "d"), by, statistic))
     most = 1.0 if statistic == "share" else np.inf
     assert frame.unbiased.min() < 0 and frame.unreliable.any()
@@ -222,7 +220,7 @@ def test_numbers_that_noise_hides_are_possible_marked_and_beside_the_unbiased_on
 
 
 def test_means_that_noise_hides_lie_within_the_bounds_and_quality_is_for_the_office_to_set() -> None:
-    measured = measurements(SCHEMA, map(noisier, drawn(1)[0]))
+    measured = measurements(SCHEMA, map(toy.noisier, drawn(1)[0]))
     for by in ((), ("y",)):
         frame = Answers(measured).frame(Question(("age", "money", "amount"), by, "mean"))
         for name, rows in frame.groupby(level="column"):
@@ -252,3 +250,108 @@ def test_files_of_another_schema_are_refused() -> None:
         estimate(other, exact(), Question(("d",)))
     axis = Axis.from_column(SCHEMA.column("y"))
     assert axis.labels == ("No", "Yes") and axis.size == 2
+
+
+DAYS = {"lower": "2000-01-01", "upper": "2009-12-31", "nullable": True}
+DATED = schema_with(
+    {
+        "age": {"kind": "integer", "lower": 0, "upper": 39},
+        "died": {"kind": "date", **DAYS},
+        "moved": {"kind": "datetime", **DAYS},
+        "paid": {"kind": "numeric", "lower": 0, "upper": 9, "nullable": True},
+        "y": {"kind": "categorical", "categories": ["No", "Yes"]},
+    },
+    "y",
+)
+DATES = ("died", "moved")
+
+
+@pytest.fixture(scope="module")
+def released() -> tuple[Released, ...]:
+    """Nobody has died or paid, and of class Yes nobody moved."""
+    rows: dict[str, Any] = {"age": np.arange(60) % 40, "died": [None] * 60, "paid": [None] * 60}
+    rows |= {"moved": ["2001-02-03 04:05:06"] * 30 + [None] * 30, "y": ["No"] * 30 + ["Yes"] * 30}
+    return toy.sums_of(DATED, read_frame(pd.DataFrame(rows), DATED))
+
+
+@pytest.mark.parametrize("statistic", ["mean", "quantile"])
+def test_its_mean_and_quantiles_are_missing(released: tuple[Released, ...], statistic: str) -> None:
+    answer = estimate(DATED, released, Question(("died", "moved", "paid"), (), statistic))
+    assert answer.estimate.isna().tolist() == [True, False, True]
+    assert (answer.low["died"], answer.high["died"]) == ("2000-01-01", "2009-12-31")
+    by_class = estimate(DATED, released, Question(DATES, ("y",), statistic))
+    assert by_class.estimate.isna().tolist() == [True, True, False, True]
+
+
+def test_noise_moves_no_date_out_of_its_bounds(released: tuple[Released, ...]) -> None:
+    few = [one.lattice * 0 + (np.arange(one.lattice.size).reshape(one.lattice.shape) % 7 - 3) for one in released]
+    noisy = [replace(one, lattice=lattice) for one, lattice in zip(released, few, strict=True)]
+    answer = estimate(DATED, noisy, Question(DATES, ("y",), "mean"))
+    present = [one for one in answer.estimate if one is not None]
+    assert all("2000-01-01" <= one <= "2009-12-31 23:59:59" for one in present)
+
+
+def test_a_report_shows_a_dash(released: tuple[Released, ...]) -> None:
+    fewer = [replace(one, lattice=-one.lattice - 1) for one in released]
+    numbers = print_numbers(DATED, Answers(measurements(DATED, fewer)), None)
+    assert "–" in str(numbers) and "nan" not in str(numbers).lower()
+
+
+def saved(folder: Path, schema: Schema, released: Sequence[Released]) -> Path:
+    """The public files that an estimate needs."""
+    (folder / "released").mkdir()
+    for one in released:
+        (folder / f"released/{one.receipt.query}.safetensors").write_bytes(to_bytes(one))
+    (folder / "schema.yaml").write_text(schema_text(schema), encoding="utf-8")
+    privacy = {"format": FORMAT, "adjacency": "add_remove_one", "num_records": None}
+    (folder / "privacy.json").write_text(json.dumps(privacy))
+    (folder / SAVED).write_text(json.dumps({"frames": {}, "params": {"cap": None, "epsilon": 1}}))
+    (folder / CHECKSUMS).write_text(sums(folder))
+    return folder
+
+
+def output(folder: Path, *words: str) -> str:
+    result = CliRunner().invoke(app, ["estimate", str(folder), *words])
+    assert result.exit_code == 0, result.exception
+    return str(result.stdout)
+
+
+def test_the_command_says_it_in_all_forms(released: tuple[Released, ...], tmp_path: Path) -> None:
+    words = (saved(tmp_path, DATED, released), "--columns", "died,paid", "--statistic", "mean")
+    assert [line.split()[:2] for line in output(*words).splitlines()[1:]] == [["died", "-"], ["paid", "-"]]
+    assert output(*words, "--csv").splitlines()[1].startswith("died,,")
+    assert [row["estimate"] for row in json.loads(output(*words, "--json"))["rows"]] == [None, None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return saved(tmp_path, SCHEMA, exact())
+
+
+def test_all_three_forms_have_the_numbers_of_python(folder: Path) -> None:
+    expected = estimate(SCHEMA, exact(), Question(("d",), ("y",), sampling=True))
+    words = ("--columns", "d", "--by", "y", "--sampling")
+    table = pd.read_csv(io.StringIO(output(folder, *words, "--csv")))
+    errors = ["noise_error", "sampling_error", "low", "high", "cv", "unreliable"]
+    assert list(table) == ["d", "y", "estimate", "unbiased", *errors]
+    assert table.estimate.to_numpy() == pytest.approx(expected.estimate.to_numpy())
+    answer = json.loads(output(folder, *words, "--json"))
+    assert [row["cell"] for row in answer["rows"]][-1] == {"d": None, "y": "Yes"}
+    assert [row["low"] for row in answer["rows"]] == pytest.approx(expected.low.tolist())
+    text = output(folder, *words).splitlines()
+    assert text[0].split() == list(table) and len(text) == 7 and text[5].split()[:2] == ["-", "No"]
+    text = output(folder, "--columns", "age, money", "--statistic", "mean", "--level", "0.9").splitlines()
+    assert [line.split()[0] for line in text] == ["column", "age", "money"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--columns", "d", "--csv", "--json"], "--csv and --json"),
+        (["--columns", "nothing"], "columns must be one of c, d"),
+        (["--columns", "d,c,age"], "no joint counts of d, c, age"),
+    ],
+)
+def test_refusals(folder: Path, words: list[str], message: str) -> None:
+    result = CliRunner().invoke(app, ["estimate", str(folder), *words])
+    assert isinstance(result.exception, LikenessError) and message in str(result.exception)

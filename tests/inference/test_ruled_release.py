@@ -23,7 +23,6 @@ pytestmark = pytest.mark.long
 
 SOIL = "one of soil_1 to soil_3"
 ROWS = 2_000
-ABSENT = "the wing likeness_margins is not here"
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +42,7 @@ def at(patch: MonkeyPatch, home: str | Path) -> None:
     patch.setenv("LIKENESS_ANCHOR", str(Path(home).with_name("anchor")))
 
 
-def test_estimates_and_the_model_know_what_stands_for_computed_columns(fitted: Synthesizer) -> None:
+def test_estimates_the_model_and_replicates_know_computed_columns(fitted: Synthesizer, tmp_path: Path) -> None:
     """At epsilon = 10,000 an estimate has a noise of few records; the model of 60 steps is within .05."""
     private = rows(ROWS)
     soil = private[["soil_1", "soil_2", "soil_3"]].to_numpy(dtype=object)
@@ -53,20 +52,15 @@ def test_estimates_and_the_model_know_what_stands_for_computed_columns(fitted: S
     assert fitted.estimate("school").estimate.to_numpy() == pytest.approx(school.to_numpy(), abs=0.02)
     with pytest.raises(ParamsError, match=r"stay.*got .years"):
         fitted.estimate("years")
-    pytest.importorskip("likeness_margins", reason=ABSENT)
+    pytest.importorskip("likeness_margins", reason="the wing likeness_margins is not here")
     assert fitted.model_.marginal(SOIL).to_numpy() == pytest.approx(first, abs=0.05)
     assert fitted.model_.marginal("school").to_numpy() == pytest.approx(school.to_numpy(), abs=0.05)
     with pytest.raises(ParamsError, match=r"stay.*got .years"):
         fitted.model_.marginal("years")
-
-
-def test_replicates_have_all_columns(fitted: Synthesizer, tmp_path: Path) -> None:
-    pytest.importorskip("likeness_margins", reason=ABSENT)
     fitted.save(tmp_path / "saved")
     written = [one["synthetic"] for one in Published.read(tmp_path / "saved").replicates(30, 0, {}, 2)]
-    for tables in (fitted.sample(30, replicates=2), written):
-        for table in tables:
-            assert list(table.columns) == list(SCHEMA.names)
+    for table in (*fitted.sample(30, replicates=2), *written):
+        assert list(table.columns) == list(SCHEMA.names)
 
 
 def test_a_bundle_of_computed_columns_is_right(fitted: Synthesizer, tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

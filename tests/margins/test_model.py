@@ -1,16 +1,26 @@
-"""Tables of the fitted model beside rows that it draws, releases drawn again from it, and the pooling of these."""
+"""Tables of the fitted model beside rows that it draws, releases drawn again from it, and the pooling of these.
+
+A fit and what it saved give the same; where this package is not installed, the core refuses it by name.
+"""
 
 from dataclasses import replace
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from test_synthesizer import ledger, rows, small  # noqa: F401
 from toy_release import ROWS, SCHEMA, exact, method, without_noise
+from typer.testing import CliRunner
 
+import likeness
+from likeness import Synthesizer, combine
+from likeness.cli.app import app
 from likeness.core import rng
-from likeness.core.errors import ParamsError
+from likeness.core.errors import LikenessError, MissingPackageError, ParamsError
 from likeness.generators.base import Compute, Generator
 from likeness.inference.estimates import Answers, Question
 from likeness.inference.measurements import measurements
@@ -23,40 +33,38 @@ from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.drawn_rows import DrawnRows
 from likeness.release.released import Released
+from likeness.synthesizer.published import MARGINS, Published
 from likeness_margins import model
-from likeness_margins.combine import combine
 from likeness_margins.model import FittedModel
 from likeness_margins.replicates import _Source, redrawn, replicates
 
+CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
+ROW_SETS = (RowSet(CONTEXT, ""),)
+
 
 @cache
-def fitted() -> FittedModel:
+def released_model() -> tuple[dict[str, Released], SavedGenerator]:
     released = {one.receipt.query: one for one in exact()}
     auxiliary = {name: one for name, one in released.items() if name != "embedding"}
-    return FittedModel(
-        SCHEMA, fit(method(), Context(SCHEMA, "add_remove_one", None, 0), auxiliary, released["embedding"])[0]
-    )
+    return released, fit(method(), CONTEXT, auxiliary, released["embedding"])[0]
+
+
+def fitted() -> FittedModel:
+    return FittedModel(SCHEMA, released_model()[1])
 
 
 @pytest.mark.parametrize("names", [("c",), ("c", "y"), ("y", "age", "c")])
 def test_shares_are_those_of_drawn_rows(names: tuple[str, ...]) -> None:
     """Each share of 20,000 rows within .02. The order of the names is that of the index, label or not."""
-    shares = fitted().marginal(names)
+    shares, missing = fitted().marginal(names), fitted().marginal("d")
+    assert missing.equals(fitted().marginal(["d"])) and list(missing.index.isna()) == [False, False, True]
     ages = fitted().marginal("age").index
     ends = [-1, *(int(label.split("..")[-1]) for label in ages)]
-    rows = (
-        DrawnRows(fitted().saved, SCHEMA)
-        .draw_where(20_000, 0, {})
-        .assign(age=lambda frame: pd.cut(frame.age, ends, labels=ages))
-    )
+    rows = DrawnRows(fitted().saved, SCHEMA).draw_where(20_000, 0, {})
+    rows["age"] = pd.cut(rows.age, ends, labels=ages)
     drawn = rows.groupby(list(names), observed=False).size() / len(rows)
     assert list(shares.index.names) == list(names) and shares.sum() == pytest.approx(1)
     assert len(shares) == len(drawn) and shares.to_numpy() == pytest.approx(drawn[shares.index].to_numpy(), abs=0.02)
-
-
-def test_one_name_is_a_list_of_one_and_missing_is_a_cell() -> None:
-    shares = fitted().marginal("d")
-    assert shares.equals(fitted().marginal(["d"])) and list(shares.index.isna()) == [False, False, True]
 
 
 @pytest.mark.parametrize(
@@ -68,30 +76,16 @@ def test_a_wrong_question_is_refused(names: tuple[str, ...], message: str) -> No
         fitted().marginal(names)
 
 
-def test_a_table_of_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_cells_and_a_model_without_tables_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model, "MOST_CELLS", 11)
     assert len(fitted().marginal(["c", "y"])) == 6
     with pytest.raises(ParamsError, match=r"age, c have 12 cells, more than 11\. Name fewer columns"):
         fitted().marginal(["age", "c"])
-
-
-def test_a_model_without_tables_is_refused_by_the_name_of_its_method(monkeypatch: pytest.MonkeyPatch) -> None:
     saved: SavedGenerator = fitted().saved
     monkeypatch.setattr(type(saved.network), "table_cells", Generator.table_cells)
     other = replace(fitted(), saved=replace(saved, provenance={**saved.provenance, "method": "merf"}))
     with pytest.raises(ParamsError, match=r"merf has no tables.*Use method marginals"):
         other.marginal("c")
-
-
-CONTEXT = Context(SCHEMA, "add_remove_one", None, 0)
-ROW_SETS = (RowSet(CONTEXT, ""),)
-
-
-@cache
-def released_model() -> tuple[dict[str, Released], SavedGenerator]:
-    released = {one.receipt.query: one for one in exact()}
-    auxiliary = {name: one for name, one in released.items() if name != "embedding"}
-    return released, fit(method(), CONTEXT, auxiliary, released["embedding"])[0]
 
 
 def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
@@ -121,65 +115,59 @@ def test_a_release_is_drawn_again_as_the_model_expects_it() -> None:
         assert one.low - 0.03 * one.estimate <= mean <= one.high + 0.03 * one.estimate
 
 
-def test_products_are_drawn_again_as_the_rows_of_the_model_have_them() -> None:
+def test_products_are_those_of_drawn_rows_and_noise_is_that_of_the_receipt() -> None:
+    """The mean square of 826 coordinates in units of σ; outside of .7 ... 1.3 with probability below 1e-6."""
     released, saved = released_model()
     counts, one = ROWS * np.array(saved.class_weights), released["products"]
     again = redrawn(without_noise(one), saved.network, counts, rng.public(0, "test")).values / ROWS
     feature = from_spec({key: value for key, value in one.receipt.feature.items() if key != "terms"})
-    x, _ = saved.draw(20_000, 0)
-    assert again[0] == pytest.approx(feature(x).mean(axis=0), abs=0.03)
-
-
-def test_noise_of_a_redrawn_release_is_that_of_the_receipt() -> None:
-    """The mean square of 826 coordinates in units of σ; outside of .7 ... 1.3 with probability below 1e-6."""
-    released, saved = released_model()
-    counts, one = ROWS * np.array(saved.class_weights), released["embedding"]
-    noisy = redrawn(one, saved.network, counts, rng.public(1, "test")).values
+    assert again[0] == pytest.approx(feature(saved.draw(20_000, 0)[0]).mean(axis=0), abs=0.03)
+    one = released["embedding"]
+    noisy, other = (redrawn(one, saved.network, counts, rng.public(seed, "test")).values for seed in (1, 2))
     smooth = redrawn(without_noise(one), saved.network, counts, rng.public(1, "test")).values
-    assert 0.7 < np.square((noisy - smooth) / one.noise_std).mean() < 1.3
-    assert not (redrawn(one, saved.network, counts, rng.public(2, "test")).values == noisy).any()
+    assert 0.7 < np.square((noisy - smooth) / one.noise_std).mean() < 1.3 and not (other == noisy).any()
+
+
+def models() -> list[SavedGenerator]:
+    """The base and replicates."""
+    released, saved = released_model()
+    return [model for (model,), _ in replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7)]
 
 
 def test_replicates_are_repeatable_and_scatter() -> None:
-    released, saved = released_model()
-    drawn = [list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7)) for _ in range(2)]
-    first, again = ([model.network.arrays()["logits"] for (model,), _ in models] for models in drawn)
+    first, again = ([model.network.arrays()["logits"] for model in models()] for _ in range(2))
     assert np.array_equal(first[0], again[0]) and np.array_equal(first[1], again[1])
     assert not np.array_equal(first[0], first[1]) and not np.array_equal(first[1], first[2]) and len(first) == 3
 
 
-def test_base_and_replicates_are_fitted_without_a_penalty(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The penalty serves synthetic rows; replicates have none."""
+def test_base_and_replicates_are_fitted_without_a_penalty_from_the_model_of_the_synthetic_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The penalty serves synthetic rows. The bias of replicates is the distance from the table, not from the base.
+
+    A histogram that is drawn again would make other bins than those whose records the release counts.
+    """
     released, saved = released_model()
-    settings, objective = [], Marginals.objective
+    asked, sources, starts, penalties = set(), [], [], []
+    refit = Marginals.refit
 
-    def spy(self: Marginals, *given: Any) -> Any:
-        settings.append(self.train.kl_penalty)
-        return objective(self, *given)
-
-    monkeypatch.setattr(Marginals, "objective", spy)
-    list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7))
-    assert settings == [0] * 3 and method().train.kl_penalty > 0
-
-
-def test_replicates_come_from_the_model_of_the_synthetic_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Their bias is the distance from the table, so they may not come from the base. One fit makes both, from there."""
-    released, saved = released_model()
-    models, starts, refit = [], [], Marginals.refit
-
-    def spy(one: Released, model: Any, *given: Any) -> Released:
-        models.append(model)
+    def redraw(one: Released, model: Any, *given: Any) -> Released:
+        asked.add(one.receipt.query)
+        sources.append(model)
         return redrawn(one, model, *given)
 
-    def from_start(self: Marginals, *given: Any) -> Any:
+    def start(self: Marginals, *given: Any) -> Any:
         starts.append(given[3])
+        penalties.append(self.train.kl_penalty)
         return refit(self, *given)
 
-    monkeypatch.setattr("likeness_margins.replicates.redrawn", spy)
-    monkeypatch.setattr(Marginals, "refit", from_start)
-    (base, _), *_ = list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 2, 7))
-    assert len(models) == 8 and all(model is saved.network for model in [*models, *starts])
-    assert base[0].network is not saved.network
+    monkeypatch.setattr("likeness_margins.replicates.redrawn", redraw)
+    monkeypatch.setattr(Marginals, "refit", start)
+    base, *_ = models()
+    assert len(sources) == 8 and all(model is saved.network for model in [*sources, *starts])
+    assert base.network is not saved.network
+    assert asked == {"class_counts", "products", "second", "embedding"} < set(released)
+    assert penalties == [0] * 3 and method().train.kl_penalty > 0
 
 
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"marginals"}))
@@ -231,21 +219,6 @@ def test_what_cannot_be_pooled_is_refused(given: tuple, message: str) -> None:
         combine(*given)
 
 
-def test_releases_that_bins_come_from_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A histogram that is drawn again would make other bins than those whose records the release counts."""
-    released, saved = released_model()
-    drawn: list[str] = []
-
-    def spy(one: Released, *given: Any) -> Released:
-        drawn.append(one.receipt.query)
-        return redrawn(one, *given)
-
-    monkeypatch.setattr("likeness_margins.replicates.redrawn", spy)
-    monkeypatch.setattr(Marginals, "refit", lambda self, *given: saved.network)
-    list(replicates(method(), ROW_SETS, released.values(), [saved], Compute(), 1, 7))
-    assert set(drawn) == {"class_counts", "products", "second", "embedding"} < set(released)
-
-
 def test_both_row_sets_of_histories_get_their_own_noise() -> None:
     """With one stream, the noise of people would come back in their transitions."""
     released, saved = released_model()
@@ -255,3 +228,38 @@ def test_both_row_sets_of_histories_get_their_own_noise() -> None:
         source.prefix = prefix
         noise.append(source.redraw(0, 7).network.arrays()["logits"])
     assert not np.array_equal(noise[0], noise[1])
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("ledger")
+def test_a_saved_fit_is_the_same_and_a_missing_wing_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted = small().fit(rows())
+    fitted.save(tmp_path / "saved")
+    loaded = Synthesizer.load(tmp_path / "saved")
+    assert loaded.model_.marginal(["c", "y"]).equals(fitted.model_.marginal(["c", "y"]))
+    line = fitted.regression("y", ["c"], "Yes", sampling=True)
+    assert loaded.regression("y", "c", "Yes", sampling=True).equals(line) and (line.noise_error > 0).all()
+    tables, again = fitted.sample(99, replicates=2), loaded.sample(99, replicates=2)
+    assert all(one.equals(other) for one, other in zip(tables, again, strict=True)) and not tables[0].equals(tables[1])
+    written = list(Published.read(tmp_path / "saved").replicates(99, 0, {}, 2))  # as `likeness sample` does
+    assert all(one.equals(other["synthetic"]) for one, other in zip(tables, written, strict=True))
+    words = ["sample", str(tmp_path / "saved"), "--rows", "99", "--replicates", "2", "--out", str(tmp_path / "r.csv")]
+    assert CliRunner().invoke(app, words).stdout.count("99 rows") == 3
+    drawn = [pd.read_csv(tmp_path / f"r_{place}.csv") for place in (0, 1, 2)]
+    assert [one.a.tolist() for one in drawn] == [pytest.approx(one.a.tolist()) for one in tables]
+    with pytest.raises(LikenessError, match="needs more memory than there is"):
+        fitted.sample(10**12, where={"c": "u"}, replicates=2)
+    monkeypatch.setattr("likeness.core.wings.find_spec", lambda name: None if "margins" in name else find_spec(name))
+    monkeypatch.setitem(vars(MARGINS), "_names", [])
+    uses = {
+        "Synthesizer.regression": lambda: fitted.regression("y", "c", "Yes"),
+        "Synthesizer.model_": lambda: fitted.model_,
+        "A sample with replicates": lambda: fitted.sample(9, replicates=2),
+        "A sample with replicates ": lambda: CliRunner().invoke(app, words, catch_exceptions=False),
+        "likeness.combine": lambda: likeness.combine([1, 2]),
+    }
+    remedy = "is that of a part of Likeness. likeness_margins is not installed here. Run: pip install"
+    for subject, use in uses.items():
+        with pytest.raises(MissingPackageError, match=f"^{subject.strip()} {remedy}"):
+            use()
+    assert len(fitted.sample(9)) == 9
