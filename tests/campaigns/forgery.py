@@ -17,7 +17,7 @@ from likeness.core.hashing import canonical_json, sha256_bytes, sha256_json
 from likeness.core.paths import Outputs
 from likeness.data.schema.schema import Schema
 from likeness.ledger.budget import budget_of
-from likeness.ledger.records import Record, hash_of, opened
+from likeness.ledger.records import Record, hash_of, opening_of
 from likeness.pipeline.account import lifetime_of
 from likeness.pipeline.datasets import read_schema
 from likeness.pipeline.synthetic_table import csv_bytes, parquet_bytes, sample_request
@@ -234,7 +234,7 @@ def hide(folder: Path, opened_as: str | None = None) -> None:
             body = record.get("body", {})
             about = body.get("releases", [body["key"]] if "key" in body else [])
             if not set(about) <= set(ours):
-                shown = opened(Record(**record))
+                shown = opening_of(Record(**record))
                 for key in ("time", "kind", "body"):
                     del record[key]
                 record |= {"hash": hash_of(shown)} if opened_as is None else {**shown, "identity": opened_as}

@@ -12,7 +12,7 @@ from typing import Any, Concatenate
 
 from likeness.bundle.files import Bundle
 from likeness.core.hashing import sha256_json
-from likeness.ledger.records import SALT, Record, opened
+from likeness.ledger.records import SALT, Record, opening_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.receipt import Receipt
 from likeness.privacy.thresholds import threshold_for
@@ -213,7 +213,7 @@ def links(found: list[Json]) -> None:
     """Every record about these people is a link about others."""
     for record in found[1:]:
         if "body" in record:
-            record |= opened(Record(**{**record, "body": {**record["body"], "identity": "visitors"}}))
+            record |= opening_of(Record(**{**record, "body": {**record["body"], "identity": "visitors"}}))
             for key in ("time", "kind", "body"):
                 del record[key]
 

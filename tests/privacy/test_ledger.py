@@ -20,7 +20,7 @@ from likeness.ledger import chain
 from likeness.ledger.budget import discretization_error_of
 from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger
-from likeness.ledger.records import Body, digest_of, hash_of, next_digest, opened
+from likeness.ledger.records import Body, digest_of, hash_of, next_digest, opening_of
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
 from likeness.verify.ledger import chain as chain_of
@@ -259,17 +259,17 @@ def test_whom_a_record_is_about_is_hidden_and_can_be_opened_alone(ledger: Ledger
     ledger.reserve(request("k", CAP / 2))
     ledger.commit("k", "00")
     for record in ledger.records()[1:]:
-        shown = opened(record)
+        shown = opening_of(record)
         assert shown.keys() == {"identity", "population_salt", "content"} and shown["identity"] == "people"
         assert record.digest == next_digest(record.seq, record.previous, hash_of(shown))
         for other in ({"identity": "others"}, {"identity": ""}, {"population_salt": "0" * 64}, {"content": "0" * 64}):
             assert hash_of({**shown, **other}) != hash_of(shown)
         changed = record._replace(body={**record.body, "salt": "0" * 32})  # so a content cannot be guessed
-        assert all(opened(changed)[key] != shown[key] for key in ("population_salt", "content"))
+        assert all(opening_of(changed)[key] != shown[key] for key in ("population_salt", "content"))
         assert record.body["salt"] not in str(shown) and len(bytes.fromhex(record.body["salt"])) == 16
     # The records of one run have one salt, and look unrelated.
     assert len({record.body["salt"] for record in ledger.records()}) == 3
-    assert len({opened(record)["population_salt"] for record in ledger.records()}) == 4
+    assert len({opening_of(record)["population_salt"] for record in ledger.records()}) == 4
 
 
 def test_records_tell_days_and_a_commit_that_of_the_record_before_it(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from likeness.bundle.contents import LEDGER
 from likeness.bundle.verdict import require
-from likeness.ledger.records import OF_ALL, OPENING, SALT, START, Record, hash_of, next_digest, opened
+from likeness.ledger.records import OF_ALL, OPENING, SALT, START, Record, hash_of, next_digest, opening_of
 from likeness.privacy.receipt import FACTS
 from likeness.release.request import key_in
 
@@ -34,7 +34,7 @@ def chain_extract(records: Sequence[Record], population: str, open_others: bool 
     """
     extract = []
     for record in records:
-        parts: dict[str, Any] = opened(record)
+        parts: dict[str, Any] = opening_of(record)
         if record.kind in OF_ALL or record.body["identity"] == population:
             parts = {"time": record.time, "kind": record.kind, "body": dict(record.body)}
         elif not open_others:
@@ -66,10 +66,10 @@ def chain_of(text: str) -> tuple[list[dict[str, Any]], str]:
     before, extract = _Before(), list[dict[str, Any]]()
     *lines, last = text.splitlines(keepends=True)
     for line in lines:
-        shown, again = before.whole(json.loads(line))
+        shown, again = before.whole_record(json.loads(line))
         record = {"seq": before.seq + 1, "previous": before.digest, "digest": "", **shown}
         require(_text(again) == line, f"{LEDGER}: record {record['seq']} {_OTHER}")
-        parts = opened(Record(**record)) if "body" in record else record
+        parts = opening_of(Record(**record)) if "body" in record else record
         hashed = parts["hash"] if "hash" in parts else hash_of(parts)
         record["digest"] = next_digest(record["seq"], record["previous"], hashed)
         before.add(record)
@@ -88,7 +88,7 @@ def _text(line: Any) -> str:
 
 
 class _Before:
-    """What the records so far let expect of the next one."""
+    """The records so far, which let expect much of the next one."""
 
     def __init__(self) -> None:
         self.seq, self.digest, self.time = 0, START, ""
@@ -114,9 +114,9 @@ class _Before:
         if "body" not in record:
             return record["hash"] if "hash" in record else {key: record[key] for key in OPENED}
         values = {"kind": record["kind"], "time": record["time"], **record["body"]}
-        return _changes(values, self._expected(values))
+        return _changes(values, self._expected_values(values))
 
-    def whole(self, line: Any) -> tuple[dict[str, Any], Any]:
+    def whole_record(self, line: Any) -> tuple[dict[str, Any], Any]:
         """The record of a line, without number and digests, and the line of that record."""
         if isinstance(line, str):
             return {"hash": line}, line
@@ -124,12 +124,12 @@ class _Before:
             opened_parts = {key: line[key] for key in OPENED}
             return opened_parts, opened_parts
         stated = {key: value for key, value in line.items() if key != "anew"}
-        expected = self._expected(stated)
+        expected = self._expected_values(stated)
         values = stated if "anew" in line else expected | stated
         again = _changes(values, expected)
         return {"kind": values.pop("kind"), "time": values.pop("time"), "body": values}, again
 
-    def _expected(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def _expected_values(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values that a record has by those before it, if some of it are stated."""
         kind = values["kind"]
         expected = {"time": self.time, **self.of_kind.get(kind, {})}

@@ -19,7 +19,7 @@ def canonical_json(value: Any) -> str:
 
 
 def plain_json(value: Any) -> str:
-    """As :func:`canonical_json`, but quickly, and only of what JSON itself can hold."""
+    """Give :func:`canonical_json` quickly, and only of what JSON itself can hold."""
     return _CANONICAL.encode(value)
 
 

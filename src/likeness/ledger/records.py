@@ -150,7 +150,7 @@ def digest_of(record: Record) -> str:
 
     So that hash shows a record of other people: a reader can check the chain and learns nothing else.
     """
-    return next_digest(record.seq, record.previous, hash_of(opened(record)))
+    return next_digest(record.seq, record.previous, hash_of(opening_of(record)))
 
 
 def next_digest(seq: int, previous: str, hashed: str) -> str:
@@ -158,8 +158,8 @@ def next_digest(seq: int, previous: str, hashed: str) -> str:
     return sha256_bytes(f'[{_text(seq)},{_text(previous)},"{hashed}"]'.encode())
 
 
-def opened(record: Record) -> dict[str, Any]:
-    """What shows whom a record is about, and nothing more.
+def opening_of(record: Record) -> dict[str, Any]:
+    """Give what shows whom a record is about, and nothing more.
 
     The salt hides the content. Its hash with the number hides the population in the same way. Nobody finds the salt
     from that hash, so a reader who sees it cannot find a cap by trial. Records of one run have one salt and look
@@ -174,7 +174,7 @@ def opened(record: Record) -> dict[str, Any]:
 
 
 def hash_of(parts: Mapping[str, Any]) -> str:
-    """Hash of a record from what :func:`opened` shows. It is fixed: nobody finds another population with that hash."""
+    """Hash of a record by what :func:`opening_of` shows. It is fixed: nobody finds another population with it."""
     population = sha256_bytes(f"[{_text(parts[OPENING])},{_text(parts['identity'])}]".encode())
     return sha256_bytes(f"[{_text(population)},{_text(parts['content'])}]".encode())
 

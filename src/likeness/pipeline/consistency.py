@@ -43,7 +43,7 @@ def check_run(project: Project, plan: Plan, released: Mapping[Path, Released]) -
 
 
 def faults_of(project: Project, plan: Plan, released: Mapping[Any, Released]) -> Iterator[str]:
-    """What in plan, releases or generator is not of the settings, each as a sentence without its end.
+    """Say what in plan, releases or generator is not of the settings, each as a sentence without its end.
 
     Args:
         project: of the run.
@@ -85,7 +85,7 @@ def _name(release: Released) -> str:
 
 
 def _facts(project: Project, plan: Plan, release: Released) -> dict[str, tuple[Any, Any]]:
-    """What a receipt states beside what the plan has, by its name in the settings."""
+    """Give what a receipt states beside what the plan has, by its name in the settings."""
     receipt, planned = release.receipt, plan.query(_name(release))
     facts: dict[str, tuple[Any, Any]] = {
         "privacy.adjacency": (receipt.adjacency, str(plan.adjacency)),

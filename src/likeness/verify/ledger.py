@@ -237,7 +237,7 @@ class _Spending:
     error: float = 0.0  # discretization errors of all releases together
     recovered: int = 0  # number of costs
     unknown: list[str] = field(default_factory=list)  # questions whose cost this version cannot compute
-    asked: dict[str, Receipt] = field(default_factory=dict)  # the first reservation of each question
+    claims: dict[str, Receipt] = field(default_factory=dict)  # the first reservation of each question
 
     def add(self, record: Record) -> None:
         """Take the next record; one that no ledger of Likeness has at this place is wrong."""
@@ -308,15 +308,15 @@ class _Spending:
         require(costs, f"{name} has a cost that is no number, or too small")
         require(key_in(body) == body["key"], f"{name} has another request than its key")
         require(body["key"] not in self.reserved, f"{name} reserves a release a second time")
-        asked = repr([body["query"], *(body[key] for key in OF_QUESTION)])
-        claim = self.asked.get(asked) or Receipt.from_reservation(body, self.ledger_id, record.seq, "")
+        question = repr([body["query"], *(body[key] for key in OF_QUESTION)])
+        claim = self.claims.get(question) or Receipt.from_reservation(body, self.ledger_id, record.seq, "")
         require(self._follows_a_loss(body), f"{name} draws again what the ledger did not give up")
         require(claim.adjacency == self.budget.adjacency, f"{name} has another adjacency than the cap")
         person = None if claim.unit is None else claim.unit.column
         require(person == self.budget.person, f"{name} has another unit of privacy than the cap")
-        if asked not in self.asked:
+        if question not in self.claims:
             self._question(name, body, claim)
-            self.asked[asked] = claim
+            self.claims[question] = claim
         self._follow(name, body)
         self.reserved[body["key"]] = record
         self._spend(claim.rho, claim.delta_keys, base_attempt(body["slot"]), self._cohort(name, record))

@@ -233,15 +233,15 @@ class ReleaseState:
 
     @cached_property
     def _bins(self) -> int:
-        """As many bins as noise allows: that of all cells of a pair of numbers moves at most a tenth of the records.
+        """The number of bins that noise allows: that of all cells of a pair moves at most a tenth of the records.
 
         It follows from the number of records, as released, and from the noise of that release. Noise moves half of the
         mean absolute value of a Gaussian in each cell.
         """
         if not self._cells or not self.has(CLASS_COUNTS):
             return self._least_bins
-        asked = math.comb(len(self._columns) + 1, 2)  # pairs, and single columns by class
-        noise = self.columns.released[CLASS_COUNTS].noise_std * math.sqrt(asked / self._cells)
+        tables = math.comb(len(self._columns) + 1, 2)  # pairs, and single columns by class
+        noise = self.columns.released[CLASS_COUNTS].noise_std * math.sqrt(tables / self._cells)
         moved = _HALF_OF_NOISE * self._context.layout.num_classes * noise / self.columns.records
         return max([bins for bins in _MORE_BINS if bins**2 * moved <= _MOVED], default=self._least_bins)
 
@@ -268,17 +268,17 @@ class ReleaseState:
     @cached_property
     def shares(self) -> list[list[float]]:
         """The shares of the bins of each column, sum 1: those of missing and of rare cells too."""
-        joined = [self._joined(index, single.counts) for index, single in enumerate(self.columns.singles)]
+        joined = [self._join_counts(index, single.counts) for index, single in enumerate(self.columns.singles)]
         return [[count / math.fsum(counts) for count in counts] for counts in joined]
 
     @property
     def share_noises(self) -> list[Floats]:
         """The standard deviation of each of these shares: a bin has the noise of all its cells."""
         singles = enumerate(self.columns.singles)
-        cells = [(single.noise, self._joined(index, [1.0] * len(single.counts))) for index, single in singles]
+        cells = [(single.noise, self._join_counts(index, [1.0] * len(single.counts))) for index, single in singles]
         return [max(noise, 1.0) * np.sqrt(np.array(sizes)) / self.columns.records for noise, sizes in cells]
 
-    def _joined(self, index: int, values: Sequence[float]) -> list[float]:
+    def _join_counts(self, index: int, values: Sequence[float]) -> list[float]:
         """Sums of values of a column's cells in each of its bins, and of missing cells."""
         firsts, (cells, grid), joined = self.bin_starts[index], self.bins[index], list(values)
         if grid is None:

@@ -117,8 +117,8 @@ def is_near(misfits: Mapping[str, tuple[float, float]]) -> bool:
 
     A group may be farther: products without their noise are not those that were released.
     """
-    squares, alone = (math.fsum(numbers) for numbers in zip(*misfits.values(), strict=True))
-    return squares <= alone + max(_MARGIN * alone, 2 * math.sqrt(alone))
+    squares, noise = (math.fsum(numbers) for numbers in zip(*misfits.values(), strict=True))
+    return squares <= noise + max(_MARGIN * noise, 2 * math.sqrt(noise))
 
 
 class _Adam:
