@@ -5,7 +5,7 @@ Each is told as well as a forger can: keys, links, digests, the account's lifeti
 
 import math
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate
@@ -183,6 +183,30 @@ def uncapped(found: list[Json]) -> None:
     of("commit", 0)(found)["body"]["reserve_seq"] = cap + 1
 
 
+def night(group: str, query: str = p.COUNTS, noise: float = 2.0, **changes: Any) -> f.Plant:
+    """One release more, about a cohort, with so many times the noise."""
+
+    def change(body: Json) -> None:
+        body |= {"group": group, "slot": "3", "digest": "1" * 64, **_NIGHT, **changes}
+        body |= {key: body[key] * noise for key in ("noise_multiplier", "noise_scale")}
+        body["rho"] /= noise**2
+
+    return another(change, query)
+
+
+def rested(found: list[Json]) -> None:
+    """All records but the last are of a day long ago."""
+    for record in found[:-1]:
+        if "time" in record:
+            record["time"] = "2026-01-02"
+
+
+def over_midnight(found: list[Json]) -> None:
+    """The last release was drawn on the next day."""
+    for record in found[found.index(of("commit")(found)) :]:
+        record["time"] = _AFTER
+
+
 def of_rows(found: list[Json]) -> None:
     """The cap is for rows, and so is the last release, the only one."""
     of("cap")(found)["body"]["person"] = None
@@ -242,6 +266,7 @@ _OF_HISTORIES: Json = {"method": "histories"}
 _OF_PEARL: Json = {"method": "pearl"}
 _SEAL = "0" * 32
 _NIGHT = {"first_nights": _SEAL, "day": datetime.now(UTC).date().isoformat()}
+_BEFORE, _AFTER = ((datetime.now(UTC) + timedelta(days=days)).date().isoformat() for days in (-1, 1))
 _DATABASE = f"postgres {p.SHA}"
 _UNTESTED: Json = {"verdict": None}
 
@@ -392,6 +417,12 @@ OF_LEDGERS: tuple[Told, ...] = (
         lambda found: [found.insert(len(found) - 1, _lost(found, "commit")) for _ in range(2)])),
     ("files were made of a release that nobody committed", COSTS, "without a commit before it", put(
         "published", releases=[p.SHA])),
+    ("files were made of no release", COSTS, "publishes no release", put("published", releases=[])),
+    ("files were made of a release that is named twice", COSTS, "publishes no release", chain(
+        lambda found: of("published")(found)["body"].update(releases=of("published")(found)["body"]["releases"] * 2))),
+    ("a cap keeps -0 of delta for categories", COSTS, "no cap in numbers", raised(delta_keys=-0.0), _OF_HISTORIES),
+    *((f"a cap was {word} what was spent", COSTS, "spends more than the cap", raised(**{key: value}))
+      for word, key, value in (("below", "epsilon", 0.5), ("without the delta of", "delta_keys", 0.0))),
     ("the reservation of an earlier run is hidden, and its commit is not", COSTS, "no reservation before it",
      hidden_reservation, _OF_PEARL),
     ("a release that was given up is published", ENTRIES, "gave this release up", chain(
@@ -399,7 +430,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     # --- costs that an older copy of the ledger lost
     *((f"a lost record cost {word}", COSTS, "lost cost that is no number, or below 0", recovered(**{key: value}))
       for word, key, value in (("-0.01", "rho", -0.01), ("a text", "rho", "0.01"), ("less delta", "delta_keys", -1e-9),
-                               ("fewer lattices", "error", -1.0))),
+                               ("fewer lattices", "error", -1.0), ("-0", "rho", -0.0))),
     ("lost records took all, and releases follow", COSTS, "spends more than the cap", recovered(rho=100.0)),
     ("a lost record is called by a name", CHAIN, "does not write", recovered(lost=[p.NOTE])),
     ("a release is paid as a lost record", ENTRIES, "no entry in the ledger", chain(paid_by_a_loss)),
@@ -434,7 +465,32 @@ OF_LEDGERS: tuple[Told, ...] = (
      another(sets(group="2-2", **_NIGHT))),
     ("another release is about a night of last year", COSTS, "far from the day of its record",
      another(sets(group="1-1", **{**_NIGHT, "day": "2020-01-01"}))),
+    ("a series has no first night", COSTS, "than that of its night", another(sets(group="1-2", **_NIGHT))),
+    *((f"a cohort is called {word!a}", CHAIN, "does not know group", another(sets(group=word, **_NIGHT)))
+      for word in ("01-1", "1-\uff11", "1-1 ")),
+    *((f"of a night {words}", COSTS, "than that of its night", f.all_of(
+        night("1-1", day=_BEFORE, digest=p.SHA), night(group, query, 3.0, **changes)))
+      for words, group, query, changes in (
+          ("the next one has the day", "1-2", p.COUNTS, {"day": _BEFORE}),
+          ("the next one has the rows", "1-2", p.COUNTS, {"digest": p.SHA}),
+          ("there are two versions of the rows", "1-1", p.COLUMNS, {"day": _BEFORE}),
+          ("there are two plans", "1-1", p.COLUMNS, {"day": _BEFORE, "digest": p.SHA, "plan": p.SHA}),
+          ("one question is asked twice", "1-1", p.COUNTS, {"day": _BEFORE, "digest": p.SHA}))),
+    ("a night follows after months, and nobody confirmed the day", COSTS, "than that of its night", f.all_of(
+        night("1-1", day="2026-01-02", digest=p.SHA), chain(rested), night("1-2"))),
+    # --- salts and seals
+    ("one run has two attempts", CHAIN, "one salt", another()),
+    ("one run has two plans", CHAIN, "one salt", f.edit_both(p.COLUMNS, plan="1" * 64)),
+    ("a database counted one release of a run", CHAIN, "one salt", f.edit_both(p.COLUMNS, backend=_DATABASE)),
+    ("two runs have equal seals", CHAIN, "one seal", another(**{SALT: _SEAL})),
+    ("a draw lasts over midnight", CHAIN, "on a later day", p.records(over_midnight)),
     # --- words in records
+    ("nobody asked for a release", CHAIN, "lacks some", p.records(
+        lambda found: of("reserve")(found)["body"].pop("asked_by"))),
+    ("a ledger requires a part of a later version", CHAIN, "unknown keys", p.records(
+        lambda found: of("genesis")(found)["body"].update(requires=["part"]))),
+    ("the digest of a link has capitals", CHAIN, "not a digest", p.link(content="A" * 64)),
+    ("a link is about people with a sign that nobody sees", CHAIN, "does not write", opened_as(f"\u200b{IDENTITY}")),
     ("whoever asked is a list of people", CHAIN, "another type", f.edit_body("reserve", asked_by=[p.NOTE, p.NOTE])),
     ("a release of a person has a name of a person", CHAIN, "does not write", another(sets(query="ada lovelace"))),
     ("a stage is a sentence", CHAIN, "does not write", another(stage=p.NOTE)),

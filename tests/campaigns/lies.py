@@ -239,6 +239,20 @@ LIES: tuple[Lie, ...] = (
     Lie("keys are not in order", "form", "not different short texts in order", p.keys_twice, seal=S),
     Lie("YAML aliases stand for 10^28 values", "plan", "has no aliases", p.file(names.SCHEMA, h.ALIASES.encode()),
         seal=S),
+    *(Lie(f"the ledger has {words}", "form", "record 5 is not written", f.edit_file(names.LEDGER, old, new), seal=S)
+      for words, old, new in (("an escaped letter", '"staff"', '"\\u0073taff"'),
+                              ("a long number", " 10.0,", " 10.00,"))),
+    Lie("the ledger has no last line end", "form", "the head is not written",
+        p.unsealed(names.LEDGER, lambda lines: [*lines[:-1], lines[-1].strip()]), seal=S),
+    *(Lie(f"the settings have {value} for {key}", "form", "must be of type int",
+        f.set_value(names.SETTINGS, key, value), seal=S)
+      for key, value in (("sample.rows", 50.0), ("sample.seed", True))),
+    Lie("the checksums have capitals", "checksums", "was changed",
+        p.unsealed(names.CHECKSUMS, lambda lines: [line[:64].upper() + line[64:] for line in lines]), seal=N),
+    Lie("the CSV has other line ends", "table", "carries more",
+        p.unsealed("synthetic.csv", lambda lines: [line.replace("\n", "\r\n") for line in lines])),
+    Lie("the class weights are whole numbers", "form", "more than a generator",
+        p.weights_of(lambda spec: spec.update(class_weights=[1, 0]))),
     # --- the plan
     Lie("the plan has a delta of -0", "plan", "is not the plan of",
         f.set_value(names.PLAN_FILE, "queries.1.delta_keys", -0.0)),
@@ -421,8 +435,8 @@ LIES: tuple[Lie, ...] = (
         f.edit_values(p.EMBEDDING, lambda lattice: (lattice * 1e-5).astype(np.int64))),
     Lie("the noise of the default method is too large", "noise", "not of the scale",
         f.edit_values(p.EMBEDDING, lambda lattice: lattice + p.stripes(lattice))),
-    Lie("a category has a hundred times its people", "noise", "another number of a private category",
-        f.edit_values(p.KEYS, lambda lattice: 100 * lattice)),
+    Lie("a category has 600 people of another", "noise", "another number of a private category",
+        f.edit_values(p.KEYS, lambda lattice: lattice + np.array([[600 << 30, -600 << 30]]))),
     Lie("all tables of pairs are turned around", "noise", "count it differently",
         p.turned_around),
     Lie("ten values of a class are those of another", "noise", "values repeat",
@@ -433,6 +447,16 @@ LIES: tuple[Lie, ...] = (
         f.edit_values(p.COUNTS, lambda values: values * 100 + 12345)),
     Lie("a product is the number of records of a class, to the last bit", "noise", "repeats values", p.copied_count),
     Lie("second moments are symmetric", "noise", "smaller than the receipt", p.symmetric, map_of="moments"),
+    Lie("two releases count the cells of a table differently", "noise", "count it differently",
+        f.edit_values(p.EMBEDDING, p.minor(400))),
+    Lie("cells of a table count fewer than no records", "noise", "do not give such sums",
+        f.all_of(*(f.edit_values(one, p.minor(1500)) for one in (p.SECOND, p.EMBEDDING)))),
+    *(Lie(says, "noise", "do not give such sums", f.edit_values(query, change), "pearl")
+      for says, query, change in (
+          ("a class has fewer than no people", p.COUNTS, lambda values: -values),
+          ("an embedding is longer than its people make it", p.EMBEDDING, lambda values: 11 * values),
+          ("there are more pairs than buckets", "mean_pairwise_distance", lambda values: 9 * values),
+          ("categories have more people than there are", p.KEYS, lambda values: values + (1 << 43)))),
     # --- hostile files
     Lie("bytes before the first file of the zip", OPENED, "", h.zipped(h.before)),
     Lie("bytes after the last file of the zip", OPENED, "", h.zipped(lambda data: data + p.NOTE.encode())),

@@ -25,6 +25,7 @@ from likeness.release.released import Released, from_bytes
 from likeness.verify import CHECKS, checks_of
 from likeness.verify.noise import _check_steps, _check_totals, noise
 from likeness.verify.outputs import _trained_again, written_by
+from likeness.verify.receipts import query_again
 
 COLUMNS = 12
 SCHEMA = schema_with({f"x{place}": {"kind": "numeric", "lower": 0, "upper": 1} for place in range(COLUMNS)})
@@ -75,17 +76,18 @@ def test_every_release_is_looked_at_and_too_small_ones_are_said_not_to_be_tested
     with pytest.raises(Wrong, match="1: the noise is not of the scale"):
         checked(embedding, claiming(embedding, 1 / 3))
     with pytest.raises(Untestable, match="no release is large enough"):
-        checked(claiming(embedding, 1e-12))
+        checked(claiming(dataclasses.replace(embedding, lattice=abs(embedding.lattice)), 1e-12))
 
 
 def test_counts_are_of_the_public_number_of_records(embedding: Released) -> None:
     receipt = dataclasses.replace(embedding.receipt, adjacency="replace_one")
     plan, released = SimpleNamespace(num_records=500), {"embedding": dataclasses.replace(embedding, receipt=receipt)}
     bundle: Any = SimpleNamespace(released_files=released, project=SimpleNamespace(written_plan=plan))
-    _check_totals(bundle)
+    queries = {"embedding": query_again(receipt)}
+    _check_totals(bundle, queries)
     plan.num_records = 9000
     with pytest.raises(Wrong, match="counts another number of records than"):
-        _check_totals(bundle)
+        _check_totals(bundle, queries)
 
 
 @pytest.mark.parametrize("stated", ["Xq7Secret version 1", "parquet-cpp-arrow version 1x"])

@@ -107,14 +107,18 @@ class Series:
             fault = f"the ledger's last record is of {last}: no night would follow until then"
         else:
             now = max(now, last)
-            since = self.confirmed or (now if self.night is None else self.night.day)
-            if days_between(since, now) <= max(_MOST_AHEAD, 2 * self.longest):
+            if not (since := self._far_before(now)):
                 return now
             fault = f"the newest night of the series is of {since}, more than twice as long ago as any night before"
         raise LedgerError(
             f"the clock says {now}, and {fault}. Nothing was read. Set the clock. If it is right, run: likeness ledger "
             f"day {now}"
         )
+
+    def _far_before(self, day: str) -> str:
+        """The newest night, or the day that a person confirmed since, if a day is far after it; else nothing."""
+        since = self.confirmed or (day if self.night is None else self.night.day)
+        return since if days_between(since, day) > max(_MOST_AHEAD, 2 * self.longest) else ""
 
     @property
     def following(self) -> Cohort:
@@ -128,18 +132,21 @@ class Series:
             return set()
         return {self.night.cohort.last}
 
-    def allows(self, cohort: Cohort, digest: str, day: str) -> bool:
+    def allows(self, cohort: Cohort, digest: str, day: str, plan: str = "", query: str = "") -> bool:
         """Tell whether a release about a cohort may be the next record.
 
         Args:
             cohort: the people.
             digest: keyed hash of their rows.
             day: on which the rows were read.
+            plan: its digest.
+            query: name of the release.
         """
         if self.night is not None and (self.night.cohort, self.night.entry["digest"]) == (cohort, digest):
-            return True
+            return all(planned == plan and name != query for planned, name in self.queries.values())
         new = self.night is None or day > self.night.day or (self.confirmed != "" and day != self.night.day)
-        return new and cohort.last <= MOST_NIGHTS and cohort == self.following
+        near = new and not self._far_before(day)
+        return near and cohort.last <= MOST_NIGHTS and cohort == self.following
 
     def reserve(self, record: Record) -> None:
         """Take a reservation of the series; one about everybody is none."""
@@ -178,10 +185,9 @@ def check_night(records: Sequence[Record], request: Reservation, day: str) -> No
         if not 0 <= days_between(request.day, day) <= MOST_BACK:
             raise LedgerError(f"the rows of this night were read on {request.day}, and it is {day}. Run: likeness run")
         series = Series.from_records(records, request.population, request.attempt)
-        cohort, query = Cohort.from_group(request.group), request.details["query"]
-        answered = series.queries.values() if series.night is not None and series.night.cohort == cohort else ()
-        other = any(plan != request.plan or name == query for plan, name in answered)
-        if request.unit is None or cohort is None or other or not series.allows(cohort, request.digest, request.day):
+        cohort, question = Cohort.from_group(request.group), (request.plan, request.details["query"])
+        allowed = cohort is not None and series.allows(cohort, request.digest, request.day, *question)
+        if request.unit is None or not allowed:
             raise BudgetError(
                 f"a night of the series about '{request.population}' is on record, and this release is about other "
                 "rows, or other nights, or asks by another schema or plan. Nothing was spent. A night has one version "

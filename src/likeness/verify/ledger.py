@@ -3,7 +3,7 @@
 import contextlib
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -52,7 +52,7 @@ _ASKED = {"asked_by", "git_changed", "git_commit", "likeness", "params_sha256", 
 _BODIES: dict[str, tuple[set[str], set[str]]] = {
     "genesis": ({SALT, "format", "key_sha256", "ledger_id"}, set()),
     "cap": ({SALT, "identity", "adjacency", "person", "epsilon", "delta", "delta_keys"}, set()),
-    "reserve": ({SALT, *REQUEST_KEYS, *FACTS, "rows_digests"}, {"day", "first_nights", *_ASKED}),
+    "reserve": ({SALT, *REQUEST_KEYS, *FACTS, "rows_digests", *_ASKED}, {"day", "first_nights"}),
     "commit": ({SALT, "key", "identity", "reserve_seq", "sha256"}, set()),
     "lost": ({SALT, "key", "identity"}, _ASKED),
     "published": ({SALT, "identity", "files", "releases"}, set()),
@@ -104,16 +104,29 @@ def chain(bundle: Bundle) -> str:
         day = record["kind"] == DAY  # a person's word corrects the days before
         require(record["time"] >= time or day, f"record {number} is of a day before that of an earlier record")
         require((record["kind"] == "genesis") is (number == 1), "the first record is not the ledger's first")
+        same_day = record["kind"] != "commit" or "body" not in records[number - 2] or record["time"] == time
+        require(same_day, f"record {number} commits a release on a later day than that of the record before it")
         _check_body(record["kind"], record["body"], number, seen)
-        whole, time, body = whole + 1, record["time"], record["body"]
+        whole, time = whole + 1, record["time"]
         if record["kind"] != "commit":  # it has the salt of its reservation
-            run = [body["digest"], body.get("rows_digests")] if "digest" in body else number
-            require(salts.setdefault(body[SALT], run) == run, "two records have one salt, which nobody draws twice")
+            is_new = all(salts.setdefault(secret, facts) == facts for secret, facts in _secrets_in(record, number))
+            require(is_new, "two records have one salt or one seal, which nobody draws twice")
     require(whole > 0 and "body" in records[0], "the first record is not the ledger's first")
     require(time <= last, f"the last record is of {time}, which is no day until today")
     reached = records[-1]["digest"]
     require(reached == head, f"{names.LEDGER}: the records lead to another head. One was edited, removed or moved")
     return f"{len(records)} records linked, {whole} of them whole; head {head[:16]}"
+
+
+def _secrets_in(record: Mapping[str, Any], number: int) -> Iterator[tuple[str, Any]]:
+    """The salt of a record, and the seals that are made with it; each with what all records have that share it."""
+    body = record["body"]
+    yield body[SALT], [body["digest"], body.get("rows_digests")] if "digest" in body else number
+    if record["kind"] == "reserve":  # one source, plan and attempt
+        run = body["plan"], body["slot"], body["backend"].split()[0], body.get("first_nights")
+        yield f"{body[SALT]} of a run", run
+    nights = [body["first_nights"]] if "first_nights" in body else []
+    yield from ((seal, body[SALT]) for seal in [*nights, *body.get("rows_digests", ())])
 
 
 def _is_day(text: str) -> bool:
@@ -238,6 +251,7 @@ class _Spending:
     recovered: int = 0  # number of costs
     unknown: list[str] = field(default_factory=list)  # questions whose cost this version cannot compute
     claims: dict[str, Receipt] = field(default_factory=dict)  # the first reservation of each question
+    groups: dict[str, str] = field(default_factory=dict)  # cohorts, by digest of their rows
 
     def add(self, record: Record) -> None:
         """Take the next record; one that no ledger of Likeness has at this place is wrong."""
@@ -266,14 +280,19 @@ class _Spending:
         elif record.kind == "lost":
             require(body["key"] in self.committed - self.lost, f"{name} gives up no committed release")
             self.lost.add(body["key"])
+            for series in self.series.values():
+                series.queries.pop(body["key"], None)
         elif record.kind != FEWER:
-            require(set(body["releases"]) <= self.committed, f"{name} publishes releases without a commit before it")
+            releases = body["releases"]
+            named = releases == sorted({*releases} & self.committed) != []
+            require(named, f"{name} publishes no release, or one without a commit before it")
 
     def _cap(self, name: str, body: Mapping[str, Any]) -> None:
         """Take a cap; it keeps adjacency and unit, and the part of δ that partition selection took."""
         before, delta, keys = self.budget, body["delta"], body["delta_keys"]
         epsilon = math.inf if body["epsilon"] == "inf" else body["epsilon"]
         numbers = {type(epsilon), type(delta), type(keys)} == {float} and epsilon > 0 <= keys < delta <= MOST_DELTA
+        numbers &= repr(keys) != "-0.0"
         require(numbers, f"{name} has no cap in numbers, or gives partition selection all of its delta")
         adjacency, person = Adjacency(body["adjacency"]), body["person"]
         spent = Cost(*self.composed.total)
@@ -285,10 +304,11 @@ class _Spending:
 
     def _recover(self, name: str, body: Mapping[str, Any]) -> None:
         """Take the cost of lost records by the word of the ledger's keeper. It allows nothing, and exceeds any cap."""
-        rho, delta, error = (math.inf if body[key] == "inf" else body[key] for key in ("rho", "delta_keys", "error"))
-        numbers = {type(rho), type(delta), type(error)} == {float} and min(rho, delta, error) >= 0
+        costs = [math.inf if body[key] == "inf" else body[key] for key in ("rho", "delta_keys", "error")]
+        numbers = {*map(type, costs)} == {float} and not any(repr(cost).startswith("-") for cost in costs)
         require(numbers, f"{name} has a lost cost that is no number, or below 0")
         require(bool(body["lost"]), f"{name} is the cost of no lost record")
+        rho, delta, error = costs
         self.recovered += 1
         self.error += error
         self._spend(rho, delta)
@@ -378,8 +398,9 @@ class _Spending:
         near = _is_day(body["day"]) and 0 <= days_between(body["day"], record.time) <= MOST_BACK
         require(near, f"{name} is about a night of {body['day']!r}, far from the day of its record")
         series = self.series.setdefault(base_attempt(body["slot"]), Series())
-        right = series.allows(cohort, body["digest"], body["day"])
-        require(right, f"{name} is about another cohort than that of its night, or about other rows of the night")
+        right = series.allows(cohort, body["digest"], body["day"], body["plan"], body["query"])
+        right &= self.groups.setdefault(body["digest"], body["group"]) == body["group"]  # no two nights have one digest
+        require(right, f"{name} is about another cohort than that of its night, or about its rows or plan otherwise")
         series.reserve(record)
         return cohort
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from scipy.special import chdtr, chdtrc
@@ -10,12 +11,15 @@ from scipy.special import chdtr, chdtrc
 from likeness.bundle import contents as names
 from likeness.bundle.files import Bundle
 from likeness.bundle.verdict import Untestable, require
+from likeness.core.bounds import rows_per_unit
 from likeness.data.schema.row_sets import prefix_of
 from likeness.data.schema.schema import Schema
 from likeness.features.base import CellMap, Map, TablesMap, blocks_of
 from likeness.features.cells import Cells
 from likeness.inference.measurements import first_fine_cells, tables_of
 from likeness.privacy.adjacency import Adjacency
+from likeness.release.query import Query
+from likeness.release.records import BucketPairs
 from likeness.release.released import Released
 from likeness.verify.receipts import query_again
 
@@ -36,12 +40,16 @@ def noise(bundle: Bundle) -> str:
       difference that grows with the number of records.
     - No two values of wide noise are equal, and not all of them are multiples of one step.
     - What several releases count is one number of records, also where that number is public.
+    - No cell counts fewer than no records, and no sum is longer than so many records can make it.
     - Tables of one column in equal cells, or in finer ones, add up to the same counts of it. So do private categories.
+      Equal tables of several columns count the same.
 
     A few tests a release, each with false alarm 1e-9. No test sees a smaller noise in a map without such redundancy.
     """
-    tested, has_tables = [], False
-    for name, answer in bundle.released_files.items():
+    tested, has_tables, released = [], False, bundle.released_files
+    receipts = {name: answer.receipt for name, answer in released.items()}
+    queries = {name: query_again(receipt) for name, receipt in receipts.items() if receipt.threshold is None}
+    for name, answer in released.items():
         if answer.receipt.noise_scale < 2 ** (_LOW_BITS + 2):
             continue
         low = np.bincount((answer.lattice & (2**_LOW_BITS - 1)).ravel(), minlength=2**_LOW_BITS)
@@ -52,7 +60,7 @@ def noise(bundle: Bundle) -> str:
             tested.append(f"{answer.receipt.query} (bits)")
         if answer.receipt.threshold is not None:
             continue  # keys have no common total
-        feature = query_again(answer.receipt).feature
+        feature = queries[name].feature
         has_tables |= isinstance(feature, TablesMap)
         if isinstance(feature, CellMap) and len(feature.bounded_parts) > 1:
             statistic, freedom = _block_sums(feature, answer)
@@ -64,8 +72,8 @@ def noise(bundle: Bundle) -> str:
             enough = chdtr(differences.size, statistic) > _FALSE_ALARM
             require(bool(enough), f"{name}: the noise is smaller than the receipt claims")
             tested.append(f"{answer.receipt.query} (scale, from below)")
-    _check_steps(bundle.released_files)
-    _check_totals(bundle)
+    _check_steps(released)
+    _check_ranges(bundle, queries, _check_totals(bundle, queries))
     if has_tables and (compared := _check_columns(bundle)):
         tested.append(f"{compared} columns (equal counts)")
     if not tested:
@@ -97,15 +105,16 @@ def _may_be(equal: int, expected: float) -> bool:
     return equal == 0 or expected**equal > _FALSE_ALARM
 
 
-def _check_totals(bundle: Bundle) -> None:
-    """Refuse numbers of records, by class and in all, that differ by more than the noise of their releases."""
+def _check_totals(bundle: Bundle, queries: Mapping[str, Query]) -> dict[tuple[str, int], np.ndarray]:
+    """Refuse numbers of records, by class and in all, that differ by more than the noise of their releases.
+
+    Returns:
+        the most records that there may be, by rows and number of classes, shape (classes,).
+    """
     counted: dict[tuple[str, int], list[tuple[str, np.ndarray, float]]] = {}
-    for name, answer in bundle.released_files.items():
-        receipt = answer.receipt
-        terms = receipt.feature.get("terms")
-        if receipt.threshold is not None:
-            continue
-        feature = query_again(receipt).feature
+    for name, query in queries.items():
+        answer, terms = bundle.released_files[name], query.contributions.terms
+        receipt, feature = answer.receipt, query.feature
         if terms in ("each_record", "all_records", "each_person") and (total := _totals(feature, answer)) is not None:
             rows = prefix_of(bundle.project.public_schema.row_sets, receipt.query) if terms == "each_person" else ""
             counted.setdefault((rows, receipt.num_groups), []).append((name, *total))
@@ -121,6 +130,30 @@ def _check_totals(bundle: Bundle) -> None:
             statistic = float(np.square(one_total - other_total).sum()) / (variance + more)
             likely = chdtrc(groups, statistic) > _FALSE_ALARM
             require(bool(likely), f"{name}: counts another number of records than {other}")
+    return {
+        rows: np.min([total + _FAR * math.sqrt(variance) for _, total, variance in totals], axis=0)
+        for rows, totals in counted.items()
+    }
+
+
+def _check_ranges(bundle: Bundle, queries: Mapping[str, Query], limits: Mapping[tuple[str, int], np.ndarray]) -> None:
+    """Refuse what no records give: cells below 0, and vectors that are longer than so many contributions can be."""
+    for name, answer in bundle.released_files.items():
+        receipt, noise, terms = answer.receipt, answer.noise_std, answer.receipt.feature.get("terms")
+        rows = prefix_of(bundle.project.public_schema.row_sets, receipt.query) if terms == "each_person" else ""
+        groups = receipt.num_groups if terms in ("each_record", "each_person") else 1
+        records = limits.get((rows, groups), limits.get((rows, 1), np.array(math.inf)))
+        if name not in queries:  # a record has one key; people share a row of each set
+            several = rows_per_unit(receipt.unit) if len(bundle.project.row_sets) > 1 else 1
+            within = answer.values.sum() <= several * records.sum() + _FAR * noise * len(answer.keys)
+        else:
+            query = queries[name]
+            norm = math.sqrt(sum(part.norm_bound_squared for part in query.bounded_parts))
+            pairs = query.contributions.num_buckets if isinstance(query.contributions, BucketPairs) else math.inf
+            longest = np.minimum(records, pairs) * norm + noise * (math.sqrt(query.width) + _FAR)
+            within = (np.linalg.norm(answer.values, axis=1) <= longest).all()
+            within &= not isinstance(query.feature, CellMap) or (answer.values >= -_FAR * noise).all()
+        require(bool(within), f"{name}: so many records do not give such sums")
 
 
 def _check_columns(bundle: Bundle) -> int:
@@ -132,15 +165,22 @@ def _check_columns(bundle: Bundle) -> int:
     compared = 0
     for rows in bundle.project.row_sets:
         schema, counted = rows.context.schema, dict[str, list[tuple[Cells, np.ndarray, float]]]()
+        equal = dict[tuple[Any, ...], list[tuple[np.ndarray, float]]]()
         selected = {answer.receipt.feature["column"]: answer for answer in bundle.answers if answer.keys}
         for answer in bundle.answers:
             if prefix_of(bundle.project.public_schema.row_sets, answer.receipt.query) != rows.prefix:
                 continue
             for table in tables_of(answer, schema):
+                copies = equal.setdefault((table.counts.shape, *table.columns.items()), [])
+                copies.append((table.counts.ravel(), table.variance))
                 for axis, (name, cells) in enumerate(table.columns.items(), table.counts.ndim - len(table.columns)):
                     others = tuple(number for number in range(table.counts.ndim) if number != axis)
                     counts, added = table.counts.sum(axis=others), table.counts.size / table.counts.shape[axis]
                     counted.setdefault(name, []).append((cells, counts, table.variance * added))
+        for (_, *columns), copies in equal.items():
+            counts, variances = (np.array(each) for each in zip(*copies, strict=True))
+            title = "' and '".join(name for name, _ in columns)
+            _check_alike(title, counts, variances[:, None], _FALSE_ALARM / len(equal))
         for name, tables in counted.items():
             coarse = min((cells for cells, _, _ in tables), key=lambda cells: cells.size)
             merged = [_merge_cells(coarse, *table) for table in tables]
