@@ -15,6 +15,7 @@ from toys import schema_with
 
 from likeness.data.encoding.bins import Grid, unit_of, value_of
 from likeness.data.schema.column import Column
+from likeness.features.cells import Cells
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.columns import (
     Single,
@@ -352,3 +353,15 @@ def test_joining_moves_no_count_out_of_its_range(counts: list[float], noise: flo
             assert sums[place] == pytest.approx(counts[edges.index(low)]) and high == edges[edges.index(low) + 1]
     alone = {joined.lows[place] for place in frequent}
     assert alone == {edges[at] for at in range(first, stop) if counts[at] > 4.5 * noise}
+
+
+@pytest.mark.parametrize(("records", "alone"), [(50.0, True), (0.05, False)])
+def test_one_value_stands_for_a_frequent_cell_only_where_it_stands_alone(records: float, alone: bool) -> None:
+    """Cells of an even column stand out of the noise, too, where records are many: their values stay spread."""
+    schema = schema_with({"x": {"kind": "numeric", "lower": 0, "upper": 1}})
+    column = next(column for column in schema.columns if column.name == "x")
+    edges = (0.0, 0.25, 0.2501, 1.0)
+    grid, counts = Grid(edges, edges[:-1], edges[1:]), (125.0, records, 375.0)
+    single = Single(grid, None, Cells(0, 3, edges[1:-1]), counts, 1.0, (1,))
+    fine, firsts, _ = pieces_of(column, single, (0, 1, 2))
+    assert (fine.lows[firsts[1]] == fine.highs[firsts[1]]) is alone

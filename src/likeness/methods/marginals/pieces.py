@@ -10,6 +10,7 @@ from likeness.methods.marginals.columns import DIGITS, SAME, Single
 
 _DENSITIES = 6  # pieces in which the density falls within a cell
 _STEEP = 4.0  # most logarithms by which it falls
+_ALONE = 10.0  # density of a cell with one frequent value, over that of the cells beside it
 _LONGEST = 16  # decimals of a number
 _TAIL = 2.0  # power by which it falls with the size in the last cell, at least
 
@@ -34,7 +35,8 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
     densities = _Densities(column, step, grid, counts)
     for cell in range(grid.size):
         starts.append(len(lows))
-        values = [_frequent(column, grid, cell)] if cell in single.frequent else _cut(column, step, grid, cell)
+        stands_alone = cell in single.frequent and _stands_alone(grid, counts, cell)
+        values = [_frequent(column, grid, cell)] if stands_alone else _cut(column, step, grid, cell)
         for (low, high, edge), part in zip(values, densities.shares(cell, values), strict=True):
             lows.append(low)
             highs.append(high)
@@ -50,6 +52,13 @@ def pieces_of(column: Column, single: Single, firsts: Sequence[int]) -> tuple[Gr
 
 
 _Piece = tuple[float, float, float]  # smallest and largest value, and the edge above, on the unit scale
+
+
+def _stands_alone(grid: Grid, counts: Sequence[float], cell: int) -> bool:
+    """Tell whether a cell is much denser than those beside it: so many records show every cell of an even column."""
+    near = range(max(cell - 1, 0), min(cell + 2, grid.size))
+    densities = {at: counts[at] / (grid.edges[at + 1] - grid.edges[at]) for at in near}
+    return all(densities[cell] > _ALONE * densities[at] for at in near if at != cell)
 
 
 def _frequent(column: Column, grid: Grid, cell: int) -> _Piece:
