@@ -105,7 +105,7 @@ else:
 BUNDLE_AND_VERDICT = """
 import sys
 from likeness.cli.app import main
-from likeness.verify import checks_of
+from likeness.verify.checks import checks_of
 sys.argv = ["likeness", "bundle", "b"]
 try:
     main()

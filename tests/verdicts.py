@@ -4,7 +4,8 @@ from pathlib import Path
 
 from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
-from likeness.verify import MOST_MINUTES, checks_of
+from likeness.verify import MOST_MINUTES
+from likeness.verify.checks import checks_of
 
 
 def verify(path: Path, retrain: bool = False) -> list[Check]:

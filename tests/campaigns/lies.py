@@ -24,7 +24,8 @@ from likeness.bundle.verdict import Check
 from likeness.core.errors import LikenessError
 from likeness.methods import DEFAULT, METHODS
 from likeness.privacy.receipt import MECHANISM
-from likeness.verify import MOST_MINUTES, checks_of
+from likeness.verify import MOST_MINUTES
+from likeness.verify.checks import checks_of
 from tests.campaigns import forgery as f
 from tests.campaigns import hostile_files as h
 from tests.campaigns import lie_plants as p

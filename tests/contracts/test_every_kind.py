@@ -32,7 +32,7 @@ from likeness.pipeline.private_rows import encoded_chunks
 from likeness.pipeline.where import allowed_values
 from likeness.report.pages import render
 from likeness.report.released_numbers import table_section
-from likeness.verify import checks_of
+from likeness.verify.checks import checks_of
 
 CLOCK = re.compile(r"([01]\d|2[0-3]):([0-5]\d)")
 

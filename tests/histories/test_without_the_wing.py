@@ -11,14 +11,14 @@ import yaml
 
 import likeness
 from likeness import Synthesizer
-from likeness.cli.bundles import UNTESTED, give_verdict
+from likeness.cli.verify import UNTESTED, give_verdict
 from likeness.core.errors import MissingPackageError
 from likeness.data.schema.yaml import schema_text
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.datasets import MODELS, read_schema
 from likeness.preflight.faults import faults_of
-from likeness.verify import checks_of
+from likeness.verify.checks import checks_of
 from likeness_histories.schema import HistorySchema
 
 SCHEMA: dict[str, Any] = {

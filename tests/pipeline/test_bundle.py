@@ -12,7 +12,8 @@ from likeness.bundle.files import Bundle, open_bundle
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
 from likeness.pipeline.datasets.table import Table
-from likeness.verify import CHECKS, verify
+from likeness.verify import verify
+from likeness.verify.checks import CHECKS
 
 NOT_VERIFYING = ("opendp", "matplotlib", "sqlglot", "contourpy", "cycler", "fontTools", "kiwisolver", "pyparsing")
 

@@ -17,7 +17,8 @@ from likeness.bundle.files import Bundle, open_bundle
 from likeness.bundle.verdict import Check, Wrong, run_check
 from likeness.cli.app import app
 from likeness.core.errors import ArtifactError
-from likeness.verify import CHECKS, MOST_MINUTES, account, checks_of
+from likeness.verify import MOST_MINUTES, account
+from likeness.verify.checks import CHECKS, checks_of
 from tests.campaigns.honest_bundles import bundles
 from tests.campaigns.lies import BY_NAME, LIES, OPENED, TOLD, Lie, judged
 

@@ -22,7 +22,7 @@ from likeness.methods.marginals.method import Marginals
 from likeness.release.door import Door
 from likeness.release.records import Records
 from likeness.release.released import Released, from_bytes
-from likeness.verify import CHECKS, checks_of
+from likeness.verify.checks import CHECKS, checks_of
 from likeness.verify.noise import _check_steps, _check_totals, noise
 from likeness.verify.outputs import _trained_again, written_by
 from likeness.verify.receipts import query_again
@@ -118,6 +118,6 @@ def test_a_weight_of_minus_zero_is_not_zero() -> None:
 def test_nothing_is_computed_by_settings_whose_plan_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A stranger's settings may ask for any amount of work."""
     checks = dict.fromkeys(CHECKS, lambda _: "") | {"plan": lambda _: require(False, "another plan")}
-    monkeypatch.setattr("likeness.verify.CHECKS", checks)
+    monkeypatch.setattr("likeness.verify.checks.CHECKS", checks)
     undone = {check.name for check in checks_of(tmp_path) if check.text == "not done: see plan"}
     assert undone >= {"account", "training", "table"}

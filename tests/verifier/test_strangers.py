@@ -29,7 +29,8 @@ from likeness.methods.saved_generator import SavedGenerator
 from likeness.release.released import load_released, to_bytes
 from likeness.report.statement import statement
 from likeness.synthesizer.published import Published
-from likeness.verify import CHECKS, verify
+from likeness.verify import verify
+from likeness.verify.checks import CHECKS
 from likeness.verify.outputs import _is_origin, _refuse_elsewhere, _trainers, training
 from tests.campaigns.hostile_files import files_of, packed_zip
 

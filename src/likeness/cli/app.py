@@ -27,8 +27,8 @@ COMMANDS = {
     "run": "run:run",
     "estimate": "estimate:estimate",
     "summary": "summary:summary",
-    "bundle": "bundles:bundle",
-    "verify": "bundles:verify",
+    "bundle": "bundle:bundle",
+    "verify": "verify:verify",
     "sample": "sample:sample",
     "ledger": "ledger:ledger_app",
 }

@@ -75,7 +75,7 @@ def run(
         say_json(summary_json(paths)) if as_json else say(summary_text(paths))
         return
     from likeness.bundle.write import write_bundle
-    from likeness.cli.bundles import checks_text, give_verdict
+    from likeness.cli.verify import checks_text, give_verdict
     from likeness.pipeline.account import account
     from likeness.verify import verify
 

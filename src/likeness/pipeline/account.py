@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from likeness import __version__
 from likeness.config.params import Params
@@ -16,7 +16,6 @@ from likeness.core.paths import read_json
 from likeness.data.schema.rule import Rule
 from likeness.inference.relations import summary
 from likeness.ledger.budget import Budget
-from likeness.ledger.ledger import Ledger
 from likeness.methods.base import Method
 from likeness.methods.row_set import RowSet
 from likeness.pipeline.consistency import auxiliary_of, check_run
@@ -26,6 +25,9 @@ from likeness.privacy.accountant import Account, compose
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
 from likeness.release.released import Released, check_against, load_released
+
+if TYPE_CHECKING:
+    from likeness.ledger.ledger import Ledger
 
 # The guarantee may exceed the target by rounding only.
 _TOLERANCE = 1e-9
@@ -161,7 +163,7 @@ class LedgerState:
     digests: Mapping[str, str]
 
     @classmethod
-    def read(cls, ledger: Ledger, population: str) -> "LedgerState":
+    def read(cls, ledger: "Ledger", population: str) -> "LedgerState":
         """The present state of a ledger that holds releases of the population."""
         budget = ledger.budget(population)
         assert budget is not None

@@ -31,10 +31,10 @@ from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.cohorts import MOST_NIGHTS, Cohort
-from likeness.release.door import current_draw, noise_scale
+from likeness.release.door import current_draw
 from likeness.release.partition_selection import complete_schema, partition_queries
 from likeness.release.released import Released, from_bytes
-from likeness.release.request import AnyQuery, request_of
+from likeness.release.request import AnyQuery, noise_scale, request_of
 from likeness.release.store import stored_bytes
 
 

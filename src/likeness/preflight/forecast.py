@@ -17,8 +17,8 @@ from likeness.pipeline.project import Project
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import Plan
-from likeness.release.door import noise_scale
 from likeness.release.partition_selection import partition_queries
+from likeness.release.request import noise_scale
 
 MOST_NOISE = 0.25
 """The rule: the standard error of the noise is at most this part of an average share."""

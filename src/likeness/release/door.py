@@ -50,12 +50,10 @@ from likeness.release.partition_selection import (
 from likeness.release.query import Query
 from likeness.release.records import Records
 from likeness.release.released import Released
-from likeness.release.request import AnyQuery, request_of
+from likeness.release.request import AnyQuery, noise_scale, request_of
 from likeness.release.store import _drawn_once, _publish_staged
 from likeness.release.sums.backends import CountReader, counted_tables
 from likeness.release.sums.over_parts import Read, exact_sum
-
-_ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below that of the plan
 
 
 @dataclass(frozen=True)
@@ -182,19 +180,6 @@ def _reservation(
         delta=request["delta_keys"],
         details={**provenance, **request, **facts},
     )
-
-
-def noise_scale(query: AnyQuery, plan: Plan) -> float:
-    """σ in lattice steps: the plan's noise multiplier times the sensitivity; 0 where the plan is not private.
-
-    Raises:
-        PlanError: the plan contradicts itself.
-    """
-    sensitivity = math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
-    scale = sensitivity * plan.query(query.name).noise_multiplier * _ROUND_UP
-    if plan.private is not (scale > 0):
-        raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: likeness run")
-    return scale
 
 
 def current_draw(query: AnyQuery, plan: Plan, dataset: Dataset, lost: Collection[str]) -> Dataset:

@@ -1,28 +1,44 @@
 """A request: everything that shapes a release. Its digest is the key in the ledger."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
-from likeness.core.errors import ReleaseError
+from likeness.core.errors import PlanError, ReleaseError
 from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value, plain_json, sha256_bytes, sha256_json
 from likeness.ledger.reservation import Dataset
+from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import MECHANISM, THRESHOLDED
 from likeness.release.partition_selection import PartitionQuery
 from likeness.release.query import Query
 from likeness.release.released import Released
 
 AnyQuery = Query | PartitionQuery
+_ROUND_UP = 1 + 2.0**-48  # the scale is never rounded below that of the plan
 
 
-def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dataset) -> dict[str, Any]:
-    """Everything that shapes the released values; its digest is the key. A noise scale of 0 is no privacy."""
+def noise_scale(query: AnyQuery, plan: Plan) -> float:
+    """σ in lattice steps: the plan's noise multiplier times the sensitivity; 0 where the plan is not private.
+
+    Raises:
+        PlanError: the plan contradicts itself.
+    """
+    sensitivity = math.sqrt(query.sensitivity_squared(plan.adjacency, plan.unit))
+    scale = sensitivity * plan.query(query.name).noise_multiplier * _ROUND_UP
+    if plan.private is not (scale > 0):
+        raise PlanError("plan.json contradicts itself: noise and target do not agree. Run: likeness run")
+    return scale
+
+
+def request_of(query: AnyQuery, adjacency: str, scale: float, dataset: Dataset) -> dict[str, Any]:
+    """Everything that shapes the released values; its digest is the key. A scale of 0 is no privacy."""
     mechanism, threshold, delta_keys = MECHANISM, None, 0.0
     if isinstance(query, PartitionQuery):
         mechanism, delta_keys = THRESHOLDED, query.delta_keys
-        threshold = query.threshold(noise_scale, dataset.unit)
+        threshold = query.threshold(scale, dataset.unit)
     return {
-        "mechanism": mechanism if noise_scale > 0 else "none",
+        "mechanism": mechanism if scale > 0 else "none",
         "recipe": RECIPE,
         "identity": dataset.population,
         "digest": dataset.digest,
@@ -33,7 +49,7 @@ def request_of(query: AnyQuery, adjacency: str, noise_scale: float, dataset: Dat
         "num_groups": query.num_groups,
         "adjacency": adjacency,
         "lattice_bits": query.lattice_bits,
-        "noise_scale": noise_scale,
+        "noise_scale": scale,
         "unit": json_value(dataset.unit),
         "threshold": threshold,
         "delta_keys": delta_keys,

@@ -6,52 +6,17 @@ and ledger, the generator from the released values, and the table from the gener
 and does not count as passed.
 """
 
-import math
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection
 from pathlib import Path
 
-from likeness.bundle import files
-from likeness.bundle.files import Bundle, open_bundle
-from likeness.bundle.verdict import Check, run_check
+from likeness.bundle.verdict import Check
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import ProjectPaths
 from likeness.core.text import excerpt
 from likeness.core.typed import check_allowed
-from likeness.methods import plugins
-from likeness.verify import account, ledger, noise, outputs, process, receipts
+from likeness.verify.process import checks_within
 
-__all__ = ["CHECKS", "MOST_MINUTES", "Check", "checks_of", "verify"]
-
-CHECKS: dict[str, Callable[[Bundle], str]] = {
-    "files": files.files,
-    "checksums": files.checksums,
-    "form": files.form,
-    "plan": account.plan,
-    "sensitivity": receipts.sensitivity,
-    "epsilon": account.epsilon,
-    "ledger chain": ledger.chain,
-    "ledger entries": ledger.entries,
-    "ledger costs": ledger.costs,
-    "lifetime": account.lifetime,
-    "account": account.account,
-    "statement": outputs.texts,
-    "noise": noise.noise,
-    "generator": outputs.generator,
-    "training": outputs.training,
-    "table": outputs.table,
-    "rules": outputs.rules,
-}
-"""Each check returns one sentence, or raises. The order is that of the verdict."""
-
-_LEDGER = ("ledger chain", "ledger entries", "ledger costs")
-FIRST = {
-    **dict.fromkeys(("epsilon", "noise"), ("sensitivity",)),
-    **dict.fromkeys(("ledger entries", "ledger costs", "lifetime"), ("ledger chain",)),
-    "account": ("plan", "sensitivity", "epsilon", *_LEDGER),
-    "statement": ("account",),
-    **dict.fromkeys(("training", "table"), ("form", "plan", *_LEDGER, "generator")),
-}
-"""Checks that must not be wrong before another: its numbers come from theirs, or it computes whatever settings ask."""
+__all__ = ["MOST_MINUTES", "Check", "verify"]
 
 MOST_MINUTES = 120.0
 """Minutes that all checks of a bundle may take, unless the verifier allows more."""
@@ -72,43 +37,18 @@ def verify(
         ArtifactError: the path is missing, is a project or no bundle, or holds a file that is not regular.
         ParamsError: a trusted plug-in is not installed.
     """
-    for name in trusted:
-        check_allowed("trusted", name, plugins.installed_names())
+    if trusted:
+        from likeness.methods import plugins  # a verdict needs none of it in this process
+
+        for name in trusted:
+            check_allowed("trusted", name, plugins.installed_names())
     if ProjectPaths(path).params.exists():
         remedy = "Run `likeness bundle FILE.zip` there, and verify FILE.zip."
         raise ArtifactError(f"{excerpt(path)} is a project, no bundle. {remedy}")
-    with open_bundle(path) as folder:
-        done, reason = process.checks_within(folder, retrain, most_minutes, trusted)
-    verdict = {check.name: check for check in done}
-    for name in (name for name in _check_order() if name not in verdict):
-        verdict[name] = Check(name, None, reason)
-        reason = reason if reason.startswith("not done") else f"not done: see {name}"
-    return [verdict[name] for name in CHECKS]
+    done, reason = checks_within(path, retrain, most_minutes, trusted)
+    if reason is None:
+        return done
+    from likeness.verify.checks import CHECKS  # as above
 
-
-def checks_of(
-    folder: Path, retrain: bool = False, most_minutes: float = math.inf, trusted: Collection[str] = ()
-) -> Iterator[Check]:
-    """Each check of a bundle when it is done, in this process.
-
-    Args:
-        folder: a bundle.
-        retrain: see :func:`verify`.
-        most_minutes: a training with a longer forecast does not start.
-        trusted: see :func:`verify`.
-    """
-    verdict, bundle = dict[str, Check](), Bundle(folder, retrain, most_minutes)
-    for name in _check_order():
-        earlier = [verdict[other] for other in ("files", *FIRST.get(name, ())) if other in verdict]
-        wrong = [other.name for other in earlier if other.passed is False]
-        if wrong:  # no check reads files that do not belong
-            verdict[name] = Check(name, None, f"not done: see {', '.join(wrong)}")
-        else:
-            with plugins.only(trusted):
-                verdict[name] = run_check(name, CHECKS[name], bundle)
-        yield verdict[name]
-
-
-def _check_order() -> list[str]:
-    """The checks in the order in which they are made: the training, which may take longest, is last."""
-    return sorted(CHECKS, key=lambda name: name == "training")
+    first, *others = list(CHECKS)[len(done) :]
+    return [*done, Check(first, None, reason), *(Check(name, None, f"not done: see {first}") for name in others)]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from likeness.core.typed import build
 from likeness.data.encoding.layout import NONE, Condition, Conditions
@@ -297,7 +298,8 @@ class ProductMixture(Generator):
         posterior /= np.maximum(posterior.sum(axis=1, keepdims=True), _TINY)
         components = systematic(posterior, labels, random)
         chosen = np.stack([systematic(part, components, random) for part in parts], axis=1)
-        chosen = exchange_cells(chosen, labels, components, parts, posterior, random)
+        with threadpool_limits(1):  # its products are small: more threads only wait
+            chosen = exchange_cells(chosen, labels, components, parts, posterior, random)
         for (first, second), values in self.values.items():
             chosen[:, second] = values[chosen[:, first]]
         return rows_from_cells(self.columns, self.width, chosen, random, conditions)

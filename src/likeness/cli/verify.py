@@ -1,4 +1,4 @@
-"""``likeness bundle`` and ``likeness verify``: what may be published, and every claim of it recomputed."""
+"""``likeness verify``: every claim of a bundle recomputed."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,35 +6,10 @@ from typing import Annotated
 
 import typer
 
-from likeness.bundle.files import open_bundle
 from likeness.bundle.verdict import Check
-from likeness.bundle.write import write_bundle
-from likeness.cli.console import JSON, say, say_json, table
-from likeness.pipeline.account import account
-from likeness.pipeline.project import Project
-from likeness.synthesizer.published import Published
+from likeness.cli.console import say, say_json, table
 from likeness.verify import MOST_MINUTES
 from likeness.verify import verify as checks_of
-
-
-def bundle(
-    target: Annotated[Path, typer.Argument(help="A new folder, or a new file that ends in .zip.")] = Path("bundle"),
-    open_others: Annotated[
-        bool,
-        typer.Option("--open-others", help="Publish the names of the other populations in the ledger, and only these."),
-    ] = False,
-    as_json: JSON = False,
-) -> None:
-    """Put everything that may be published about the last run in one place, and nothing else.
-
-    A verifier can test the lifetime cost only with --open-others, or if the ledger holds no other population.
-    """
-    project = Project.load()
-    names = write_bundle(project, account(project), target, open_others)
-    if as_json:
-        say_json({"bundle": str(target), "files": names})
-    else:
-        say(f"{target}: {len(names)} files. Verify it anywhere: likeness verify {target}")
 
 
 def verify(
@@ -63,6 +38,9 @@ def verify(
     say_json([vars(check) for check in checks]) if as_json else say(checks_text(checks))
     code = give_verdict(checks, as_json)
     if page is not None and code != 1:
+        from likeness.bundle.files import open_bundle  # most verdicts draw no page
+        from likeness.synthesizer.published import Published
+
         with open_bundle(path) as folder:
             Published.from_checked_folder(folder).bundle_page().save(page)
         say(f"public page: {page}", err=as_json)
