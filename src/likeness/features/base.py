@@ -1,8 +1,8 @@
 """Feature maps: bounded functions of one record, fixed by public numbers before any record is read."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,37 @@ class TablesMap(CellMap, Protocol):
     @property
     def axes(self) -> "tuple[tuple[Cells, ...], ...]":
         """The columns of each part. The cells of the last one are side by side."""
+
+
+class Candidate(NamedTuple):
+    """The score of one candidate: the largest window of each group, summed, minus an offset.
+
+    Attributes:
+        groups: their number.
+        cells: of each group.
+        windows: first cell and one past the last, of each window.
+        offset: public.
+    """
+
+    groups: int
+    cells: int
+    windows: tuple[tuple[int, int], ...]
+    offset: int
+
+
+@runtime_checkable
+class CandidatesMap(FeatureMap, Protocol):
+    """Public candidates for choices (:mod:`likeness.release.choices`). The map only says where a record lies."""
+
+    @property
+    def candidates(self) -> Sequence[Candidate]:
+        """How each is scored, in the published order."""
+
+    def places(self, x: Any) -> Iterable[NDArray[np.int64]]:
+        """For each candidate the cell of each row, shape (n,), those of a group side by side; others count nothing."""
+
+    def remaining(self, chosen: Sequence[int]) -> Sequence[int]:
+        """The candidates that do not follow from those that are chosen, ascending."""
 
 
 @runtime_checkable

@@ -180,7 +180,7 @@ def _feature(release: Released, schema: Schema) -> Any:
     terms = spec.pop("terms", None)
     by_class = terms == "each_record" and receipt.num_groups == len(schema.classes)
     together = terms in ("all_records", "each_person") and receipt.num_groups == 1
-    if receipt.threshold is not None or not (by_class or together):
+    if receipt.threshold is not None or receipt.is_choice or not (by_class or together):
         return None
     feature = _map(spec, receipt)
     if isinstance(feature, TablesMap | ProductsMap) and width(feature) != release.values.shape[1]:

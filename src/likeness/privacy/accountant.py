@@ -10,7 +10,7 @@ from likeness.core.errors import ReleaseError
 from likeness.privacy.calibration import epsilon_gaussian as epsilon_gaussian_of_rho
 from likeness.privacy.calibration import epsilon_renyi
 from likeness.privacy.lattice_error import ALLOWANCE, check_discretization
-from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
+from likeness.privacy.receipt import CHOICE, MECHANISM, THRESHOLDED, Receipt
 from likeness.privacy.thresholds import delta_left, log_delta
 
 # Rényi orders of the published curve; the conversion itself optimizes over all orders.
@@ -118,7 +118,7 @@ def curves_of(receipts: Sequence[Receipt]) -> tuple[tuple[float, ...], dict[str,
 
 def _check_known(receipt: Receipt) -> None:
     """Refuse an unknown mechanism, and a threshold that costs more δ than its receipt says."""
-    expected = MECHANISM if receipt.threshold is None else THRESHOLDED
+    expected = CHOICE if receipt.is_choice else MECHANISM if receipt.threshold is None else THRESHOLDED
     if receipt.mechanism != expected:
         raise ReleaseError(
             f"{receipt.query}: the accountant does not know mechanism '{receipt.mechanism}'. Restore the released "

@@ -13,6 +13,7 @@ here. So each coordinate of a release has noise exactly once.
 import hashlib
 import math
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 
@@ -59,6 +60,19 @@ def add_discrete_gaussian(values: np.ndarray, scale: float) -> np.ndarray:
             noise = process.noise(digest)
             noisy.append(_add_here(part, scale) if noise is None else part + noise)
     return np.concatenate(noisy)
+
+
+def choose(scores: Sequence[int], scale: float) -> int:
+    """The index of a score, each with probability proportional to ``exp(score / scale)``, by OpenDP's Gumbel noise.
+
+    It compares exact noise by as many bits of the operating system as it needs. ``scale`` is positive and finite.
+    """
+    from opendp import domains, measurements, measures, metrics, mod
+
+    mod.enable_features("contrib")
+    space = domains.vector_domain(domains.atom_domain(T="i64")), metrics.linf_distance(T="i64", monotonic=True)
+    # Under max_divergence it would permute and flip, which is another mechanism.
+    return int(measurements.make_noisy_max(*space, measures.zero_concentrated_divergence(), scale)(list(scores)))
 
 
 def _add_here(values: np.ndarray, scale: float) -> np.ndarray:

@@ -12,6 +12,8 @@ from likeness.core.format import FORMAT, HERE, KNOWN, RECIPE, check_known
 MECHANISM = "discrete_gaussian"
 THRESHOLDED = "thresholded_discrete_gaussian"
 """The mechanism of partition selection; see :mod:`likeness.privacy.thresholds`."""
+CHOICE, SCORE = "gumbel_choice", "score"
+"""The mechanism of choices among public candidates, and the word of their specification that no map has."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +26,15 @@ class Receipt:
         method: name of the method.
         feature: public specification of the feature map, enough to build it again.
         mechanism: ``"discrete_gaussian"`` on an integer lattice (Canonne, Kamath and Steinke 2020), or
-            :data:`THRESHOLDED`.
+            :data:`THRESHOLDED` or :data:`CHOICE`.
         sampler: library and version that drew the noise.
         adjacency: ``add_remove_one`` or ``replace_one``.
         change: how one record changes the contributions; see :class:`likeness.privacy.adjacency.Stability`.
         num_groups: number of classes, each with its columns of the sum.
-        dimension: number of released coordinates; with a threshold, the most that one person can change.
+        dimension: number of released coordinates, or choices; with a threshold, the most that one person can change.
         lattice_bits: one unit of the feature is ``2**lattice_bits`` lattice steps.
-        sensitivity: L2 sensitivity in units of the feature, rounding included.
+        sensitivity: L2 sensitivity in units of the feature, rounding included; of choices that of the Gaussian that
+            dominates them.
         noise_multiplier: σ/Δ; 0 without privacy.
         noise_scale: σ in lattice steps; 0 without privacy.
         rho: ``Δ²/(2σ²)``.
@@ -84,6 +87,11 @@ class Receipt:
     def private(self) -> bool:
         """Tell whether noise was added."""
         return math.isfinite(self.rho)
+
+    @property
+    def is_choice(self) -> bool:
+        """Tell whether it is about choices, whose values are numbers of candidates."""
+        return SCORE in self.feature
 
     def to_dict(self) -> dict[str, Any]:
         """JSON form."""

@@ -9,6 +9,9 @@ counts (:func:`_check_rows_per_person`), unless they share one contribution
 Kamath and Steinke 2020, Theorem 14). It is a Gaussian mechanism up to what :mod:`likeness.privacy.lattice_error` proves
 of its lattice. Its cost is in the ledger before a row is read; where a database counts, before a count leaves memory.
 
+Choices among public candidates (:mod:`likeness.release.choices`) are drawn by the exponential mechanism, and charged as
+the Gaussian that dominates them (:mod:`likeness.privacy.choices`).
+
 Categories that nobody knows publicly (:class:`~likeness.release.partition_selection.PartitionQuery`) are counted and
 made noisy in the same way. They are released above a threshold, which costs δ too (:mod:`likeness.privacy.thresholds`).
 
@@ -35,10 +38,12 @@ from likeness.ledger.ledger import Ledger
 from likeness.ledger.records import REDRAW
 from likeness.ledger.reservation import Dataset, Reservation
 from likeness.privacy.adjacency import Adjacency
+from likeness.privacy.choices import CHOICE_BITS
 from likeness.privacy.lattice_error import check_discretization
-from likeness.privacy.noise import add_discrete_gaussian, sampler_name
+from likeness.privacy.noise import add_discrete_gaussian, choose, sampler_name
 from likeness.privacy.plan import Plan
 from likeness.privacy.receipt import Receipt
+from likeness.release.choices import ChoiceQuery, draw_choices, scores_of
 from likeness.release.partition_selection import (
     PartitionQuery,
     Partitions,
@@ -204,12 +209,17 @@ def _draw(query: Query, plan: Plan, scale: float, read: Read | CountReader, rece
     if query.is_per_person and unit is None:
         raise ReleaseError(f"{query.name}: counts people with several rows, plan.json protects single rows")
     # Only one process can count the rows of each person as they pass. A database bounds and counts them itself.
-    if unit is None or query.is_per_person or isinstance(read, CountReader):
-        counts = isinstance(query.feature, CellMap | ProductsMap)  # networks have threads of their own
-        exact = exact_sum(query, read, threads() if counts else LOCAL)
-    else:
+    if unit is not None and not query.is_per_person and not isinstance(read, CountReader):
         opened = read  # known to open rows
-        exact = exact_sum(query, lambda: _check_rows_per_person(opened(), unit))
+        read = lambda: _check_rows_per_person(opened(), unit)  # noqa: E731
+    if isinstance(query, ChoiceQuery):
+        scores, rows = scores_of(query, cast(Read, read)())
+        _check_number(plan, rows)
+        steps = scale * 2.0**-CHOICE_BITS
+        pick = partial(choose, scale=steps) if plan.private else lambda among: among.index(max(among))
+        return Released(draw_choices(query, scores, pick), receipt)
+    counts = isinstance(query.feature, CellMap | ProductsMap)  # networks have threads of their own
+    exact = exact_sum(query, read, threads() if counts else LOCAL)
     _check_number(plan, exact.records)
     total = exact.total
     noisy = add_discrete_gaussian(total.ravel(), scale).reshape(total.shape) if plan.private else total

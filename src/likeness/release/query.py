@@ -56,8 +56,8 @@ class Query:
         """Tell whether the rows of a person share one contribution."""
         return isinstance(self.contributions, EachPerson)
 
-    def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> int:
-        """Squared L2 sensitivity of the integer sum, exact; see :func:`lattice_sensitivity_squared`.
+    def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> float:
+        """Squared L2 sensitivity of the integer sum, a whole number; see :func:`lattice_sensitivity_squared`.
 
         Args:
             adjacency: which tables are neighbors.

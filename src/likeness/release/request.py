@@ -9,7 +9,8 @@ from likeness.core.format import RECIPE
 from likeness.core.hashing import json_value, plain_json, sha256_bytes, sha256_json
 from likeness.ledger.reservation import Dataset
 from likeness.privacy.plan import Plan
-from likeness.privacy.receipt import MECHANISM, THRESHOLDED
+from likeness.privacy.receipt import CHOICE, MECHANISM, THRESHOLDED
+from likeness.release.choices import ChoiceQuery
 from likeness.release.partition_selection import PartitionQuery
 from likeness.release.query import Query
 from likeness.release.released import Released
@@ -33,7 +34,7 @@ def noise_scale(query: AnyQuery, plan: Plan) -> float:
 
 def request_of(query: AnyQuery, adjacency: str, scale: float, dataset: Dataset) -> dict[str, Any]:
     """Everything that shapes the released values; its digest is the key. A scale of 0 is no privacy."""
-    mechanism, threshold, delta_keys = MECHANISM, None, 0.0
+    mechanism, threshold, delta_keys = CHOICE if isinstance(query, ChoiceQuery) else MECHANISM, None, 0.0
     if isinstance(query, PartitionQuery):
         mechanism, delta_keys = THRESHOLDED, query.delta_keys
         threshold = query.threshold(scale, dataset.unit)
@@ -86,11 +87,13 @@ def check_answer(query: AnyQuery, encoding: str, released: Released, where: str)
         where: its file, for messages.
 
     Raises:
-        ReleaseError: another map, number of classes, schema, or recipe.
+        ReleaseError: another map, number of classes, schema, or recipe; or a choice that was not left.
     """
     receipt = released.receipt
     if (dict(receipt.feature), receipt.num_groups) != (query.spec(), query.num_groups):
         raise ReleaseError(f"{where}: answers another question than the settings ask")
+    if isinstance(query, ChoiceQuery) and not query.allows(released.lattice):
+        raise ReleaseError(f"{where}: holds a choice that the candidates and the choices before it do not leave")
     # The key holds what the receipt does not: the schema's bounds and categories.
     dataset = Dataset(receipt.identity, receipt.digest, receipt.slot, encoding, receipt.unit, group=receipt.group)
     if sha256_json(request_of(query, receipt.adjacency, receipt.noise_scale, dataset)) != receipt.key:

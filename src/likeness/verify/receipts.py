@@ -1,6 +1,7 @@
 """Each receipt against the specification of its map."""
 
 import math
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -16,7 +17,7 @@ from likeness.features.base import CellMap
 from likeness.methods.maps import from_spec
 from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.lattice_error import MOST_ERROR, discretization_error
-from likeness.privacy.receipt import MECHANISM, THRESHOLDED, Receipt
+from likeness.privacy.receipt import CHOICE, MECHANISM, SCORE, THRESHOLDED, Receipt
 from likeness.release.query import Query
 from likeness.release.records import (
     AllRecords,
@@ -31,6 +32,8 @@ from likeness.release.released import Released
 
 _EXACT = 1e-9
 _FIELDS = {"map", "column", "other", "most", "terms"}
+_CHOICE_FIELDS = {"map", "number", "candidates", "rounds", SCORE, "terms"}
+_CHOICE_BITS = 20  # steps of the noise scale in a row, as a power of two
 KEYS = "keys"
 """Name of what has a cost and is no feature map."""
 _LAST_DIGITS = 1e-14  # of a product or quotient of floats
@@ -40,7 +43,7 @@ def sensitivity(bundle: Bundle) -> str:
     """Sensitivity, noise and cost of each receipt follow from the map's specification and the adjacency."""
     for name, released in bundle.released_files.items():
         query = check_claim(name, released.receipt)
-        if query is None:
+        if query is None and released.receipt.threshold is not None:
             check_keys(name, released)
     return f"{len(bundle.released_files)} receipts agree with their maps"
 
@@ -53,7 +56,7 @@ def check_claim(name: str, receipt: Receipt) -> Query | None:
         receipt: what a release, or its reservation in the ledger, states.
 
     Returns:
-        the query; None for a partition selection.
+        the query; None for a partition selection and for choices.
 
     Raises:
         Wrong: a number is not what the specification gives.
@@ -65,6 +68,9 @@ def check_claim(name: str, receipt: Receipt) -> Query | None:
     require(receipt.noise_multiplier > 0 and receipt.noise_scale > 0, f"{name}: no noise")
     if receipt.threshold is not None:
         _check_selection(name, receipt)
+        return None
+    if SCORE in receipt.feature:
+        _check_choices(name, receipt)
         return None
     query, adjacency = query_again(receipt), Adjacency(receipt.adjacency)
     squared = query.sensitivity_squared(adjacency, receipt.unit)
@@ -126,6 +132,36 @@ def _check_selection(name: str, receipt: Receipt) -> None:
     least = _log_delta(threshold, receipt.noise_scale, rows, step)
     passes = f"{name}: the threshold lets a value of one person pass with probability {math.exp(min(0.0, least)):.3g}"
     require(least <= math.log(receipt.delta_keys) + _EXACT, f"{passes}, more than delta {receipt.delta_keys:.3g}")
+
+
+def _check_choices(name: str, receipt: Receipt) -> None:
+    """Check choices: range, noise and cost. The formulas come from the receipt."""
+    spec, replaced = dict(receipt.feature), receipt.adjacency == "replace_one"
+    known = set(spec) == _CHOICE_FIELDS and spec["terms"] in ("each_record", "all_records")
+    require(known and spec[SCORE] == "monotone", f"{name}: other scores than this version has")
+    counts = [spec["rounds"], spec["number"]]
+    require(all(type(count) is int and count > 0 for count in counts), f"{name}: no number of choices or candidates")
+    require(bool(re.fullmatch("[0-9a-f]{64}", str(spec["candidates"]))), f"{name}: no digest of its candidates")
+    require(receipt.mechanism == CHOICE, f"{name}: mechanism '{receipt.mechanism}' is unknown")
+    require(
+        (receipt.num_groups, receipt.lattice_bits) == (1, _CHOICE_BITS), f"{name}: the receipt is not one of choices"
+    )
+    rows = rows_per_unit(receipt.unit)
+    require(receipt.adjacency in ("add_remove_one", "replace_one"), f"{name}: adjacency is unknown")
+    require(not replaced or rows == 1, f"{name}: people of several rows cannot be replaced")
+    # Where a record is replaced, one score may fall by 1 and another one grow by 1.
+    equal = (2 if replaced else rows) * math.sqrt(math.pi / 8 * spec["rounds"])
+    expected = {
+        "dimension": (spec["rounds"], receipt.dimension),
+        "sensitivity": (equal, receipt.sensitivity),
+        "noise_scale": (receipt.noise_multiplier * equal * 2.0**_CHOICE_BITS, receipt.noise_scale),
+        "rho": ((equal * 2.0**_CHOICE_BITS / receipt.noise_scale) ** 2 / 2, receipt.rho),
+        "delta_keys": (0.0, receipt.delta_keys),
+    }
+    for field, pair in expected.items():
+        _check_close(f"{name}: {field}", *pair)
+    require(receipt.change == ("one_replaced" if replaced else "one_appears"), f"{name}: change is wrong")
+    _check_lattice(name, receipt)
 
 
 def check_keys(name: str, released: Released) -> None:
