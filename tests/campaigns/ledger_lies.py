@@ -155,7 +155,9 @@ def noted_day(found: list[Json]) -> None:
 
 @chained
 def recovered(found: list[Json], **changes: Any) -> None:
-    """The cost of a lost record before the first release, and changed."""
+    """The cost of a lost record before the first release, and changed; ``lost`` may be a place on the chain."""
+    if isinstance(changes.get("lost"), int):
+        changes["lost"] = [found[changes["lost"]]["digest"]]
     cap = of("cap", 0)(found)
     body = {key: cap["body"][key] for key in ("identity", SALT)}
     body |= {"rho": 0.0, "delta_keys": 0.0, "error": 0.0, "lost": [p.SHA], **changes}
@@ -435,6 +437,8 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a lost record is called by a name", CHAIN, "does not write", recovered(lost=[p.NOTE])),
     ("a release is paid as a lost record", ENTRIES, "no entry in the ledger", chain(paid_by_a_loss)),
     ("a lost record cost much, and none is named", COSTS, "cost of no lost record", recovered(lost=[])),
+    ("a lost record is named twice", COSTS, "or of one record twice", recovered(lost=[p.SHA, p.SHA])),
+    ("a record that is here is called lost", COSTS, "a record that is here", recovered(lost=0)),
     # --- the grammar of a run
     ("class counts are the last release of a night", COSTS, "what that method never asks", another(
         sets(stage="privatize"))),
@@ -474,6 +478,7 @@ OF_LEDGERS: tuple[Told, ...] = (
           ("the next one has the day", "1-2", p.COUNTS, {"day": _BEFORE}),
           ("the next one has the rows", "1-2", p.COUNTS, {"digest": p.SHA}),
           ("there are two versions of the rows", "1-1", p.COLUMNS, {"day": _BEFORE}),
+          ("there are two days", "1-1", p.COLUMNS, {"digest": p.SHA}),
           ("there are two plans", "1-1", p.COLUMNS, {"day": _BEFORE, "digest": p.SHA, "plan": p.SHA}),
           ("one question is asked twice", "1-1", p.COUNTS, {"day": _BEFORE, "digest": p.SHA}))),
     ("a night follows after months, and nobody confirmed the day", COSTS, "than that of its night", f.all_of(

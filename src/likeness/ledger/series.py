@@ -143,7 +143,8 @@ class Series:
             query: name of the release.
         """
         if self.night is not None and (self.night.cohort, self.night.entry["digest"]) == (cohort, digest):
-            return all(planned == plan and name != query for planned, name in self.queries.values())
+            same = all(planned == plan and name != query for planned, name in self.queries.values())
+            return same and self.night.day == day
         new = self.night is None or day > self.night.day or (self.confirmed != "" and day != self.night.day)
         near = new and not self._far_before(day)
         return near and cohort.last <= MOST_NIGHTS and cohort == self.following

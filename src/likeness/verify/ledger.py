@@ -217,7 +217,8 @@ def costs(bundle: Bundle) -> str:
     The cost of each reservation is computed again, from its specification, noise, adjacency and unit. What these people
     have spent stays within the cap that is in force there.
     """
-    spent = _Spending(bundle.project.params.privacy.population, bundle.records[0].body["ledger_id"])
+    present = frozenset(record.digest for record in bundle.records)
+    spent = _Spending(bundle.project.params.privacy.population, bundle.records[0].body["ledger_id"], present)
     for record in bundle.records[1:]:
         spent.add(record)
     if spent.unknown:
@@ -239,6 +240,7 @@ class _Spending:
 
     population: str
     ledger_id: str
+    present: frozenset[str] = frozenset()  # digests of records that are shown: none is lost
     budget: Budget | None = None  # under the cap in force; None before the first cap
     composed: Composition = field(default_factory=Composition)  # of all reservations
     series: dict[str, Series] = field(default_factory=dict)  # nights on record, by attempt
@@ -308,6 +310,8 @@ class _Spending:
         numbers = {*map(type, costs)} == {float} and not any(repr(cost).startswith("-") for cost in costs)
         require(numbers, f"{name} has a lost cost that is no number, or below 0")
         require(bool(body["lost"]), f"{name} is the cost of no lost record")
+        once = len(body["lost"]) == len({*body["lost"]} - self.present)
+        require(once, f"{name} is the cost of a record that is here, or of one record twice")
         rho, delta, error = costs
         self.recovered += 1
         self.error += error
