@@ -30,7 +30,7 @@ static const uint32_t START[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a
 
 static inline uint32_t turn(uint32_t word, int bits) { return (word >> bits) | (word << (32 - bits)); }
 
-static void compress(uint32_t state[8], const uint8_t *data, size_t blocks) {
+static void compress_one(uint32_t state[8], const uint8_t *data, size_t blocks) {
     for (; blocks--; data += BLOCK) {
         uint32_t w[64], s[8];
         for (int i = 0; i < 16; i++)
@@ -52,35 +52,62 @@ static void compress(uint32_t state[8], const uint8_t *data, size_t blocks) {
     }
 }
 
+static void compress(uint32_t (*state)[8], uint8_t *const *data, size_t blocks, int lanes) {
+    for (int t = 0; t < lanes; t++) compress_one(state[t], data[t], blocks);
+}
+
 #ifdef HAS_INSTRUCTIONS
-__attribute__((target("sha,sse4.1,ssse3"))) static void compress_fast(uint32_t state[8], const uint8_t *data,
-                                                                      size_t blocks) {
+/* One text, or two of as many blocks side by side: the second fills the time that the first one waits. */
+__attribute__((target("sha,sse4.1,ssse3"), always_inline)) static inline void compress_lanes(
+    uint32_t (*state)[8], uint8_t *const *data, size_t blocks, int lanes) {
     const __m128i order = _mm_set_epi64x(0x0c0d0e0f08090a0bULL, 0x0405060700010203ULL);
-    __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xB1);
-    __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1B);
-    __m128i abef = _mm_alignr_epi8(low, high, 8), cdgh = _mm_blend_epi16(high, low, 0xF0);
-    for (; blocks--; data += BLOCK) {
-        __m128i m[4], first = abef, second = cdgh;
-        for (int i = 0; i < 4; i++)
-            m[i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)(data + 16 * i)), order);
-#pragma GCC unroll 16
-        for (int i = 0; i < 16; i++) {
-            __m128i words = _mm_add_epi32(m[i & 3], _mm_loadu_si128((const __m128i *)(K + 4 * i)));
-            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, words);
-            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(words, 0x0E));
-            if (i < 12) {
-                __m128i next = _mm_sha256msg1_epu32(m[i & 3], m[(i + 1) & 3]);
-                next = _mm_add_epi32(next, _mm_alignr_epi8(m[(i + 3) & 3], m[(i + 2) & 3], 4));
-                m[i & 3] = _mm_sha256msg2_epu32(next, m[(i + 3) & 3]);
+    __m128i abef[2], cdgh[2], m[2][4], first[2], second[2];
+    for (int t = 0; t < lanes; t++) {
+        const __m128i low = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state[t]), 0xB1);
+        const __m128i high = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state[t] + 4)), 0x1B);
+        abef[t] = _mm_alignr_epi8(low, high, 8);
+        cdgh[t] = _mm_blend_epi16(high, low, 0xF0);
+    }
+    for (size_t block = 0; block < blocks; block++) {
+        for (int t = 0; t < lanes; t++) {
+            first[t] = abef[t];
+            second[t] = cdgh[t];
+            for (int i = 0; i < 4; i++) {
+                const uint8_t *at = data[t] + BLOCK * block + 16 * i;
+                m[t][i] = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)at), order);
             }
         }
-        abef = _mm_add_epi32(abef, first);
-        cdgh = _mm_add_epi32(cdgh, second);
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++)
+#pragma GCC unroll 2
+            for (int t = 0; t < lanes; t++) {
+                const __m128i words = _mm_add_epi32(m[t][i & 3], _mm_loadu_si128((const __m128i *)(K + 4 * i)));
+                cdgh[t] = _mm_sha256rnds2_epu32(cdgh[t], abef[t], words);
+                abef[t] = _mm_sha256rnds2_epu32(abef[t], cdgh[t], _mm_shuffle_epi32(words, 0x0E));
+                if (i < 12) {
+                    __m128i next = _mm_sha256msg1_epu32(m[t][i & 3], m[t][(i + 1) & 3]);
+                    next = _mm_add_epi32(next, _mm_alignr_epi8(m[t][(i + 3) & 3], m[t][(i + 2) & 3], 4));
+                    m[t][i & 3] = _mm_sha256msg2_epu32(next, m[t][(i + 3) & 3]);
+                }
+            }
+        for (int t = 0; t < lanes; t++) {
+            abef[t] = _mm_add_epi32(abef[t], first[t]);
+            cdgh[t] = _mm_add_epi32(cdgh[t], second[t]);
+        }
     }
-    low = _mm_shuffle_epi32(abef, 0x1B);
-    high = _mm_shuffle_epi32(cdgh, 0xB1);
-    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(low, high, 0xF0));
-    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(high, low, 8));
+    for (int t = 0; t < lanes; t++) {
+        const __m128i low = _mm_shuffle_epi32(abef[t], 0x1B), high = _mm_shuffle_epi32(cdgh[t], 0xB1);
+        _mm_storeu_si128((__m128i *)state[t], _mm_blend_epi16(low, high, 0xF0));
+        _mm_storeu_si128((__m128i *)(state[t] + 4), _mm_alignr_epi8(high, low, 8));
+    }
+}
+
+__attribute__((target("sha,sse4.1,ssse3"))) static void compress_fast(uint32_t (*state)[8], uint8_t *const *data,
+                                                                      size_t blocks, int lanes) {
+    if (lanes == 2)
+        compress_lanes(state, data, blocks, 2);
+    else
+        compress_lanes(state, data, blocks, 1);
 }
 
 static int has_sha(void) {
@@ -90,7 +117,7 @@ static int has_sha(void) {
 }
 #endif
 
-typedef void (*Compress)(uint32_t[8], const uint8_t *, size_t);
+typedef void (*Compress)(uint32_t (*)[8], uint8_t *const *, size_t, int);
 
 /* A column: which of its texts each row has, where each text begins, and the texts one after the other. Or numbers. */
 typedef struct {
@@ -103,7 +130,8 @@ enum { DECIMALS = 4, LONGEST_NUMBER = 24 };
 
 /* The whole number that a number of at most four decimals and fifteen digits is, times 10^4; 0 where it is none. */
 static inline int scale_number(double number, double *scaled) {
-    *scaled = rint(number * 1e4);
+    const double even = 6755399441055744.0; /* 1.5 * 2^52: a smaller number beside it loses what is behind the point */
+    *scaled = number * 1e4 + even - even;
     return fabs(*scaled) < 1e15 && *scaled / 1e4 == number;
 }
 
@@ -118,7 +146,7 @@ static inline int write_digits(uint64_t digits, uint8_t *end) {
 /* The cell of a number, as Numeric.exact_texts writes it: how many bytes; 0 where it has more digits. */
 static int write_cell(double number, uint8_t *cell) {
     double scaled;
-    uint8_t text[LONGEST_NUMBER], *const end = text + LONGEST_NUMBER;
+    uint8_t text[2 * LONGEST_NUMBER], *const end = text + LONGEST_NUMBER;
     if (isnan(number)) {
         *cell = '-';
         return 1;
@@ -135,7 +163,7 @@ static int write_cell(double number, uint8_t *cell) {
     int length = write_digits((uint64_t)count, cell + 2);
     if (length == 1) cell[0] = cell[1];
     cell[length] = ':';
-    memcpy(cell + length + 1, end - count, (size_t)count);
+    memcpy(cell + length + 1, end - count, LONGEST_NUMBER); /* the rest is written over */
     return length + 1 + count;
 }
 
@@ -201,15 +229,57 @@ static int append_cells(const Column *column, Py_ssize_t first, int rows, uint8_
     return 1;
 }
 
-static void hash_text(uint8_t *text, int64_t length, Compress used, uint8_t *hash) {
+static inline void write_word(uint32_t word, uint8_t *at) {
+    at[0] = (uint8_t)(word >> 24);
+    at[1] = (uint8_t)(word >> 16);
+    at[2] = (uint8_t)(word >> 8);
+    at[3] = (uint8_t)word;
+}
+
+/* End a text as SHA-256 wants it; how many blocks it has. */
+static int64_t pad_text(uint8_t *text, int64_t length) {
     const int64_t whole = (length + 9 + BLOCK - 1) / BLOCK * BLOCK;
-    memset(text + length, 0, (size_t)(whole - length));
+    memset(text + length, 0, BLOCK + 8); /* of a fixed length, which is faster */
     text[length] = 0x80;
-    for (int i = 0; i < 8; i++) text[whole - 1 - i] = (uint8_t)((uint64_t)length * 8 >> (8 * i));
-    uint32_t state[8];
-    memcpy(state, START, sizeof state);
-    used(state, text, (size_t)(whole / BLOCK));
-    for (int i = 0; i < HASH; i++) hash[i] = (uint8_t)(state[i / 4] >> (24 - 8 * (i % 4)));
+    write_word((uint32_t)((uint64_t)length >> 29), text + whole - 8);
+    write_word((uint32_t)((uint64_t)length << 3), text + whole - 4);
+    return whole / BLOCK;
+}
+
+static void hash_texts(uint8_t *const *texts, uint8_t *const *hashes, int64_t blocks, Compress used, int lanes) {
+    uint32_t state[2][8];
+    for (int t = 0; t < lanes; t++) memcpy(state[t], START, sizeof START);
+    used(state, texts, (size_t)blocks, lanes);
+    for (int t = 0; t < lanes; t++)
+        for (int i = 0; i < 8; i++) write_word(state[t][i], hashes[t] + 4 * i);
+}
+
+/* Hash some texts, two of as many blocks at once. */
+static void hash_tile(uint8_t *text, int64_t longest, const int64_t *lengths, int rows, Compress used, uint8_t *hash) {
+    int waits[LONG / BLOCK + 1] = {0}; /* one more than the row of so many blocks that waits for another */
+    uint8_t *texts[2], *hashes[2];
+    for (int i = 0; i < rows; i++) {
+        const int64_t blocks = pad_text(text + longest * i, lengths[i]);
+        int *const other = blocks <= LONG / BLOCK ? waits + blocks : NULL;
+        texts[0] = text + longest * i;
+        hashes[0] = hash + HASH * i;
+        if (other != NULL && *other == 0) {
+            *other = i + 1;
+            continue;
+        }
+        if (other != NULL) {
+            texts[1] = text + longest * (*other - 1);
+            hashes[1] = hash + HASH * (*other - 1);
+            *other = 0;
+        }
+        hash_texts(texts, hashes, blocks, used, other == NULL ? 1 : 2);
+    }
+    for (int blocks = 0; blocks <= LONG / BLOCK; blocks++) {
+        if (waits[blocks] == 0) continue;
+        texts[0] = text + longest * (waits[blocks] - 1);
+        hashes[0] = hash + HASH * (waits[blocks] - 1);
+        hash_texts(texts, hashes, blocks, used, 1);
+    }
 }
 
 static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
@@ -245,8 +315,7 @@ static PyObject *hash_rows(PyObject *self, PyObject *arguments) {
         int64_t lengths[TILE] = {0};
         for (Py_ssize_t j = 0; j < count && done == count; j++)
             if (!append_cells(columns + j, row, some, text, longest, lengths)) done = j;
-        for (int i = 0; i < some && done == count; i++)
-            hash_text(text + longest * i, lengths[i], used, hash + HASH * (row + i));
+        if (done == count) hash_tile(text, longest, lengths, some, used, hash + HASH * row);
     }
     Py_END_ALLOW_THREADS
     if (done < count) {
