@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from likeness.core.errors import DataError
-from likeness.pipeline.counts import ANSWERS
+from likeness.pipeline.counts import memory_of
 
 if TYPE_CHECKING:
     from numpy import int64
@@ -83,11 +83,7 @@ class PostgresReader:
     @cached_property
     def _memory(self) -> dict[Any, Any]:
         """The counts of these rows under this digest."""
-        memories: list[dict[Any, Any]] = [memory for reader, memory in ANSWERS if reader == self]
-        if not memories:
-            memories = [{}]
-            ANSWERS.append((self, memories[0]))
-        return memories[0]
+        return memory_of(self)
 
     def texts(self, column: str) -> tuple[dict[str, int], int]:
         """The counts by SHA-256 of a text, if they are about the rows that the cost is for, and the number of rows.

@@ -21,14 +21,15 @@ from likeness.data.encoding.encoder import Encoder
 from likeness.data.private_tables import iter_stored, read_private, write_private_chunks
 from likeness.data.source.files import read_source
 from likeness.features.base import FeatureMap
-from likeness.features.cells import Cells
-from likeness.features.column_marginals import Constant
+from likeness.features.cells import Cells, CodedRows
+from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.pipeline.ingest import IngestedRows, typed_rows
 from likeness.pipeline.private_rows import EncodedRows
 from likeness.pipeline.sources import Sources
 from likeness.release.query import Query
-from likeness.release.records import BucketPairs, EachPerson, EachRecord, PositionPairs, Records
+from likeness.release.records import AllRecords, BucketPairs, EachPerson, EachRecord, PositionPairs, Records
+from likeness.release.sums import kept_counts
 from likeness.release.sums import over_parts as exact
 from likeness.release.sums.over_parts import exact_sum
 
@@ -137,6 +138,46 @@ def test_threads_give_the_same_bytes(rows: EncodedRows, workers: int) -> None:
         query = Query("q", "privatize", feature)
         found = exact_sum(query, rows, Threads(workers))
         assert found.records == ROWS and found.total.tobytes() == exact_sum(query, rows).total.tobytes()
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_counts_that_are_kept_give_the_same_bytes(
+    rows: EncodedRows, workers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of single columns, of pairs and of classes; and what follows from kept counts reads no row."""
+    passes: list[int] = []
+    counted = kept_counts.count_tables
+    monkeypatch.setattr(kept_counts, "count_tables", lambda *words: passes.append(1) or counted(*words))
+    schema = replace(SCHEMA, task="classification", label="grade")
+    plain = replace(rows, schema=schema)
+    first = next(iter(plain())).x
+    assert isinstance(first, CodedRows)
+    edges = np.linspace(0, 1, 9).tolist()[1:-1]
+    columns = tuple(
+        Cells(start, size, None, missing) if size else Cells(start, 8 + missing, edges, missing)
+        for start, size, missing in first.columns
+    )
+    pairs = PairMarginals(columns)
+    questions = [
+        (Query("q", "privatize", feature, groups, terms), is_new)
+        for feature, groups, terms, is_new in (
+            (Constant(), 2, EachRecord(), True),
+            (ColumnMarginals(columns), 1, AllRecords(), True),
+            (ColumnMarginals(columns), 2, EachRecord(), False),
+            (pairs, 1, AllRecords(), True),
+            (pairs, 2, EachRecord(), False),
+            (ColumnMarginals(columns[::-1]), 2, EachRecord(), False),
+            (pairs, 1, EachRecord(), False),  # of the first class alone: nothing is kept of such a query
+        )
+    ]
+    held = replace(plain, kept={})
+    for query, is_new in questions:
+        passes.clear()
+        found, expected = exact_sum(query, held, Threads(workers)), exact_sum(query, plain)
+        assert found.records == ROWS and found.total.tobytes() == expected.total.tobytes(), query
+        assert (query.num_groups == 1 and isinstance(query.contributions, EachRecord)) or bool(passes) is is_new
+    with pytest.raises(ArtifactError, match="was replaced"):
+        exact_sum(questions[0][0], replace(held, manifest={"digest": "e"}))
 
 
 @dataclass(frozen=True)

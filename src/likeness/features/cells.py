@@ -128,6 +128,7 @@ class Cells:
         if self.start < 0 or self.size < 1:
             raise ValueError("cells need a start of at least 0 and a size of at least 1")
         if self.edges is not None:
+            object.__setattr__(self, "edges", tuple(self.edges))  # counts are kept by cells
             if self.size != len(self.edges) + 1 + int(self.missing):
                 raise ValueError("cells: size is one more than the inner edges, and one more for missing")
             if any(not low < high for low, high in zip(self.edges, self.edges[1:], strict=False)):
@@ -156,10 +157,14 @@ class Cells:
             codes, units = column
             listed_units, cells = vars(self).get("_listed", (None, None))
             if listed_units is not units:
-                cells = self._cells_of(units, np.isnan(units))
+                cells = self.cells_of_units(units)
                 vars(self)["_listed"] = units, cells
             column = cells.take(codes)
         return column  # type: ignore[no-any-return]
+
+    def cells_of_units(self, units: Floats) -> NDArray[np.integer[Any]]:
+        """The cell of each of some values on the unit scale, shape (n,); NaN is missing."""
+        return self._cells_of(units, np.isnan(units))
 
     def _cells_of(self, values: Floats, missing: NDArray[np.bool_] | None) -> NDArray[np.integer[Any]]:
         cells = self._bins(values)

@@ -25,7 +25,16 @@ COUNTED = "counted"
 """The key of a manifest whose rows stay in their database."""
 
 ANSWERS: list[tuple[Any, Any]] = []
-"""Questions and answers of a backend in this process. They are private, never written, and end with the run."""
+"""Questions about rows and answers in this process. They are private, never written, and end with the run."""
+
+
+def memory_of(rows: Any) -> dict[Any, Any]:
+    """The memory of counts of rows, which is that of equal rows in this process."""
+    memory: dict[Any, Any] | None = next((memory for reader, memory in ANSWERS if reader == rows), None)
+    if memory is None:
+        memory = {}
+        ANSWERS.append((rows, memory))
+    return memory
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from likeness.core.errors import ArtifactError
 from likeness.core.paths import row_set_file
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import text_columns
-from likeness.pipeline.counts import COUNTED
+from likeness.pipeline.counts import COUNTED, memory_of
 from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
 from likeness.pipeline.project import Project
 
@@ -36,7 +36,8 @@ def rows_of(project: Project, index: int = 0) -> "tuple[Dataset, EncodedRows | C
     dataset = replace(dataset, sibling_encodings=tuple(digest for _, digest in encoded.values()))
     if COUNTED in manifest:
         return dataset, project.backend.reader(dataset.digest, project.ledger.key, project.schema, index)
-    return dataset, EncodedRows(table.absolute(), manifest, schema.model_schema)
+    rows = EncodedRows(table.absolute(), manifest, schema.model_schema)
+    return dataset, replace(rows, kept=memory_of(rows))
 
 
 def door(project: Project, index: int = 0) -> "Door":

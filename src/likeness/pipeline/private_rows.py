@@ -10,7 +10,7 @@ the people stay in the source.
 """
 
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -91,27 +91,37 @@ class EncodedRows:
         manifest: of the table that is meant.
         schema: of the modeled columns.
         groups: its batches; None: all.
+        kept: counts of these rows that stay in memory, see :class:`likeness.release.sums.kept_counts.KeptRows`.
     """
 
     path: Path
     manifest: Mapping[str, Any]
     schema: Schema
     groups: tuple[int, ...] | None = None
+    kept: dict[Any, Any] | None = field(default=None, compare=False, repr=False)
 
-    def __call__(self) -> Iterator[Records]:
+    def __call__(self, most_rows: int | None = None) -> Iterator[Records]:
         """The rows, in order.
+
+        Args:
+            most_rows: of a step, for who needs no dense rows; None: as many as dense rows fit.
 
         Raises:
             ArtifactError: the table has another manifest.
         """
         encoder = Encoder(self.schema)
-        rows = _chunk_rows(encoder)
+        rows = most_rows or _chunk_rows(encoder)
         if self.schema.pixels:
             for chunk in iter_private(self.path, None, rows, self.manifest, self.groups):
                 yield _records(encoder, chunk, chunk)
             return
         for stored in iter_stored(self.path, rows, self.manifest, self.groups):
             yield _records(encoder, stored, stored.schema.names)
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes; 1 unless the task is classification."""
+        return len(self.schema.classes)
 
     def split(self, most: int) -> "list[EncodedRows]":
         """Split the rows into at most ``most`` parts with about equal numbers of batches."""

@@ -24,6 +24,7 @@ from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.generators.base import Compute
 from likeness.inference.relations import Relation, relations
 from likeness.methods.saved_generator import SavedGenerator
+from likeness.pipeline.counts import ANSWERS
 from likeness.pipeline.datasets import model_of, read_schema
 from likeness.pipeline.datasets.model import MOST_COMPARED, DataModel, Tables, single_or_dict
 from likeness.pipeline.project import Project
@@ -284,6 +285,7 @@ def fit(synthesizer: Parameters, frames: Any, person: str | None) -> Published:
                 stages[name].run(project)
     finally:
         artifacts.remove(ProjectPaths.private)
+        ANSWERS.clear()
     types = {name: frame_type.select(model.tables[name].names) for name, (_, frame_type) in tables.items()}
     return Published.from_project(replace(project, frames=None), types)
 

@@ -17,7 +17,7 @@ try:
 except ImportError:  # no compiler was there
     compiled = None  # type: ignore[assignment]
 
-_ROWS, _CELLS_AT_ONCE = 1 << 14, 1 << 21  # least rows of a block, and cells of its rows in all columns
+_ROWS, _CELLS_AT_ONCE = 1 << 14, 1 << 22  # least rows of a block, and cells of its rows in all columns
 _SMALL = 1 << 16  # cells that fit two bytes
 _JOINT, _ALL_JOINT = 1 << 16, 1 << 22  # most cells of a table that several parts are counted in, and of all such tables
 Table = tuple[int, ...]

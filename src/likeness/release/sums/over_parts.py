@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, cast, runtime_checkable
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -14,6 +14,7 @@ from likeness.features.base import ProductsMap
 from likeness.release.query import MAX_SUMMED, Query
 from likeness.release.records import Records
 from likeness.release.sums.backends import CountReader, counted_sum
+from likeness.release.sums.kept_counts import KeptCounts, KeptRows, can_keep, refuse_people
 from likeness.release.sums.lattice_sum import lattice_sum
 
 Read = Callable[[], Iterable[Records]]
@@ -58,6 +59,9 @@ def exact_sum(query: Query, read: Read | CountReader, engine: Engine = LOCAL) ->
     """
     if isinstance(read, CountReader):
         return Partial(*counted_sum(query, read))
+    if can_keep(query, read):
+        counts = KeptCounts(query, cast(KeptRows, read), engine, _PARTS_A_WORKER * engine.workers)
+        return Partial(*counted_sum(query, counts))
     splits = getattr(query.contributions, "splits", False)
     parts: Sequence[Read] = [read]
     if engine.workers > 1 and splits and isinstance(read, InParts):
@@ -91,10 +95,8 @@ def partial_sum(job: tuple[Query, Read]) -> Iterator[Partial]:
         nonlocal count
         for chunk in read():
             # The door takes them off where it has counted them, but where contributions count them.
-            if chunk.persons is not None and not query.is_per_person:
-                raise ReleaseError(
-                    "the rows belong to people with several rows, plan.json protects single rows. Run: likeness run"
-                )
+            if not query.is_per_person:
+                refuse_people(chunk)
             count += len(chunk.x)
             yield chunk
 
