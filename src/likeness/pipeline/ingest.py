@@ -17,17 +17,16 @@ from likeness.data.source.cells import apply_released_categories
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, read_frame_people, read_source, typed_chunk
 from likeness.data.source.row_digests import ColumnsOfSource, SourceDigest, TypedDigest, row_hashes
-from likeness.data.source.split import SplitByContent, SplitByPosition, as_categories, split_by_column, split_by_person
+from likeness.data.source.split import SplitByContent, SplitByPosition, split_by_column, split_by_person
 from likeness.data.table_columns import with_columns
 from likeness.pipeline.sources import Frame, Location, Sources, check_number
 from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
-    from numpy import object_
-    from numpy.typing import NDArray
     from pandas import DataFrame, Series
 
     from likeness.data.source.row_digests import Hashes
+    from likeness.data.source.split import Parts
     from likeness.ledger.first_nights import CohortNight
     from likeness.ledger.ledger import Ledger
 
@@ -179,7 +178,7 @@ def cohort_rows(
     return table[rows].reset_index(drop=True), left, persons[rows].reset_index(drop=True)
 
 
-def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], NDArray[object_]]":
+def split_of(params: Params, count: int) -> "Callable[[Hashes, Series[str] | None], Parts]":
     """The rule that fits the adjacency: from hashes and split column of each chunk in order to its parts.
 
     Args:
@@ -302,7 +301,7 @@ def _used_rows(
     parts_of = split_of(params, count or 0)
     for table, parts, hashes, total in pieces:
         source.put(total)
-        yield with_columns(table, {SPLIT: as_categories(parts_of(hashes, parts))}), hashes
+        yield with_columns(table, {SPLIT: parts_of(hashes, parts)}), hashes
 
 
 def encoded_rows(

@@ -137,7 +137,7 @@ def typed_column(
 def _distinct_cells(values: "pd.Series[Any]") -> "tuple[NDArray[Any], Any]":
     """The code of each cell, -1 where it is missing, and the cell of each code; a code has a row at least."""
     if isinstance(values.dtype, pd.CategoricalDtype):
-        codes, categories = values.cat.codes.to_numpy(), values.cat.categories
+        codes, categories = values.array.codes, values.cat.categories
         used = np.bincount(codes + np.int64(1), minlength=len(categories) + 1)[1:] > 0
         return (codes, categories) if used.all() else (np.append(used.cumsum() - 1, -1)[codes], categories[used])
     if isinstance(values.dtype, pd.StringDtype) and not has_few_values(pa.array(values, from_pandas=True)):

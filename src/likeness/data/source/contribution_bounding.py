@@ -16,6 +16,7 @@ from likeness.core.errors import DataError
 from likeness.core.text import normal_text
 from likeness.data.source.python_cells import text_of
 from likeness.data.source.row_digests import Hashes, hashes_of, leading, mix_bits
+from likeness.data.source.split import Parts
 from likeness.data.table_columns import TEXT
 
 _DIGITS = re.compile(r"[-+]?\d+", re.ASCII)
@@ -66,9 +67,7 @@ def name_of(cell: Any) -> str | None:
     return name if right else None
 
 
-def bound_contributions(
-    hashes: Hashes, people: "pd.Series[str]", parts: NDArray[np.object_], max_rows: int
-) -> NDArray[np.bool_]:
+def bound_contributions(hashes: Hashes, people: "pd.Series[str]", parts: Parts, max_rows: int) -> NDArray[np.bool_]:
     """Choose at most ``max_rows`` rows of each person in each part of the split.
 
     Of more rows, those with the smallest numbers are used. A number is mixed from the first 64 bits of the hashes of

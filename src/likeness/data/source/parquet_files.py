@@ -194,10 +194,11 @@ def parquet_chunks(
             for name, value in folders.items():
                 batch = batch.append_column(name, pa.array([value] * len(batch), pa.string()))
             batch = batch if reader is None or images is None else reader.only_bytes(batch, images)
-            columns = arrow_cells({name: batch.column(name) for name in wanted})
+            singles = dict(zip(batch.schema.names, map(_digest_column, batch.columns), strict=True))
+            columns = arrow_cells({name: singles[name] for name in wanted})
             check_texts(columns, wanted, part.name, "Cast them to texts or numbers")
             if source is not None:
-                source.add(batch.schema.names, list(map(_digest_column, batch.columns)))
+                source.add(batch.schema.names, list(singles.values()))
             cells = pd.DataFrame(columns, range(len(batch)))
             if reader is not None and shape is not None:
                 where = f"{part.name}: column '{images}' has"
@@ -219,8 +220,15 @@ def arrow_cells(columns: Mapping[str, pa.Array | pa.ChunkedArray]) -> "dict[str,
             column.validate(full=True)  # a damaged file can hold text that is not UTF-8
             single = single_cells(column)
             if single is not None:
-                cells[name] = single.to_pandas(integer_object_nulls=not _are_short(single)).rename(None)
+                cells[name] = _in_pandas(single)
     return cells
+
+
+def _in_pandas(cells: pa.Array | pa.ChunkedArray) -> "pd.Series[Any]":
+    if isinstance(cells, pa.DictionaryArray) and pa.types.is_signed_integer(cells.type.index_type):
+        codes = cells.indices.fill_null(-1).to_numpy()  # in a third of the time
+        return pd.Series(pd.Categorical.from_codes(codes, dtype=cells[:0].to_pandas().dtype))
+    return cells.to_pandas(integer_object_nulls=not _are_short(cells)).rename(None)
 
 
 def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | None:

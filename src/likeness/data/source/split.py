@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,9 +12,9 @@ from likeness.core.errors import DataError
 from likeness.core.rng import public
 from likeness.data.source.row_digests import Hashes, hashes_of, last_bits, leading
 
-Parts = NDArray[np.object_]
+Parts = pd.Categorical
 Words = NDArray[np.uint64]
-_NAMES = np.array(["train", "test"], np.object_)
+_NAMES = pd.CategoricalDtype(["train", "test"])
 WORDS = 2**32
 """Words: numbers of 32 bits."""
 COPIES_STEP = 2_654_435_769
@@ -167,9 +167,4 @@ def _part_names(numbers: NDArray[np.uint64], fraction: float) -> Parts:
 
 def _names(is_test: NDArray[np.bool_]) -> Parts:
     """``train`` or ``test`` for each row."""
-    return _NAMES[is_test.astype(np.int8)]
-
-
-def as_categories(parts: Parts) -> Any:
-    """The same as categories, which take a byte a row."""
-    return pd.Categorical.from_codes(np.array(parts != "train", np.int8), pd.Index(["train", "test"]))
+    return pd.Categorical.from_codes(is_test.astype(np.int8), dtype=_NAMES)

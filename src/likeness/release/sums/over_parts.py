@@ -61,7 +61,7 @@ def exact_sum(query: Query, read: Read | CountReader, engine: Engine = LOCAL) ->
         return Partial(*counted_sum(query, read))
     if can_keep(query, read):
         counts = KeptCounts(query, cast(KeptRows, read), engine, _PARTS_A_WORKER * engine.workers)
-        return Partial(*counted_sum(query, counts))
+        return Partial(*counted_sum(query, cast(CountReader, counts)))
     splits = getattr(query.contributions, "splits", False)
     parts: Sequence[Read] = [read]
     if engine.workers > 1 and splits and isinstance(read, InParts):
