@@ -62,14 +62,14 @@ def _part_of_rows(table: pd.DataFrame, column: Column, as_numbers: bool) -> Any:
         numbers, (lower, upper) = _whole_numbers(values), map(int, column.bounds)
         least, most = pc.min_max(numbers).as_py().values()
         if least is None or (lower <= least and most <= upper):
-            return pc.subtract(numbers, lower).cast(pa.int32()).fill_null(-1).to_numpy(), *texts
+            return np.ascontiguousarray(pc.subtract(numbers, lower).cast(pa.int32()).fill_null(-1)), *texts
     cells = framed_column(table, column)
     return cells.indices.to_numpy() if codes is None else np.ascontiguousarray(codes), *cells.dictionary.buffers()[1:]
 
 
-def _whole_numbers(values: "pd.Series[Any]") -> pa.Int64Array:
+def _whole_numbers(values: "pd.Series[Any]") -> pa.Int64Array | pa.ChunkedArray:
     cells = pa.array(values, from_pandas=True)
-    return (cells.view(pa.int32()) if pa.types.is_date32(cells.type) else cells).cast(pa.int64())
+    return (cells.cast(pa.int32()) if pa.types.is_date32(cells.type) else cells).cast(pa.int64())
 
 
 @lru_cache(256)
