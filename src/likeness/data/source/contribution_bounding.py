@@ -67,7 +67,9 @@ def name_of(cell: Any) -> str | None:
     return name if right else None
 
 
-def bound_contributions(hashes: Hashes, people: "pd.Series[str]", parts: Parts, max_rows: int) -> NDArray[np.bool_]:
+def bound_contributions(
+    hashes: Hashes, people: "pd.Series[str]", parts: Parts | NDArray[Any], max_rows: int
+) -> NDArray[np.bool_]:
     """Choose at most ``max_rows`` rows of each person in each part of the split.
 
     Of more rows, those with the smallest numbers are used. A number is mixed from the first 64 bits of the hashes of

@@ -228,7 +228,7 @@ def _in_pandas(cells: pa.Array | pa.ChunkedArray) -> "pd.Series[Any]":
     if isinstance(cells, pa.DictionaryArray) and pa.types.is_signed_integer(cells.type.index_type):
         codes = cells.indices.fill_null(-1).to_numpy()  # in a third of the time
         return pd.Series(pd.Categorical.from_codes(codes, dtype=cells[:0].to_pandas().dtype))
-    return cells.to_pandas(integer_object_nulls=not _are_short(cells)).rename(None)
+    return cells.to_pandas(integer_object_nulls=not _are_short(cells)).rename(None)  # type: ignore[no-any-return]
 
 
 def single_cells(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray | None:

@@ -93,8 +93,7 @@ class Table(DataModel):
             sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema
         )
         extras = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
-        parts = table[SPLIT_COLUMN].to_numpy()
-        parts = halves(len(table), settings.seed) if halved else parts
+        parts = halves(len(table), settings.seed) if halved else table[SPLIT_COLUMN].array
         train, test = (table[parts == part].drop(columns=extras) for part in ("train", "test"))
         self.judge(train, test, tables[_NAME], settings, paths.evaluation, halved)
 
