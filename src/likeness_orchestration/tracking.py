@@ -22,6 +22,7 @@ from mlflow.entities import Dataset, DatasetInput, Metric, Param, RunTag
 from mlflow.exceptions import MlflowException
 from mlflow.store.db import utils
 from mlflow.tracking import MlflowClient
+from sqlalchemy.exc import DBAPIError
 
 from likeness.config.params import Params
 from likeness.core.errors import LikenessError
@@ -133,9 +134,10 @@ def run_witnesses(project: Project) -> list[Witness]:
     """
     uri, _ = tracking_store(project)
     witnesses: list[Witness] = []
-    if uri.startswith(_SQLITE) and not Path(uri.removeprefix(_SQLITE)).exists():
+    database = Path(uri.removeprefix(_SQLITE))
+    if uri.startswith(_SQLITE) and not (database.exists() and database.stat().st_size):
         return witnesses  # who looks makes no database
-    try:
+    with _errors_in_words(uri):
         if "sql" in uri.partition(":")[0]:  # a client would upgrade a database that lacks tables
             _UTILS._verify_schema(_UTILS.create_sqlalchemy_engine(uri))
         client = MlflowClient(tracking_uri=uri)
@@ -151,15 +153,23 @@ def run_witnesses(project: Project) -> list[Witness]:
             token = page.token
             if not token:
                 break
-    except MlflowException as error:
-        raise _refusal(uri, error) from None
     return witnesses
 
 
-def _refusal(uri: str, error: MlflowException) -> LikenessError:
-    """The error of MLflow about its store, with a remedy, also for a database of another version."""
-    fault, shown = " ".join(str(error).replace(uri, "").split()), _hide_password(uri)
+@contextmanager
+def _errors_in_words(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except (MlflowException, DBAPIError) as error:
+        raise _refusal(uri, error) from None
+
+
+def _refusal(uri: str, error: MlflowException | DBAPIError) -> LikenessError:
+    """The error of MLflow or of its database, with a remedy, also for a database of another version."""
+    fault, shown = " ".join(str(getattr(error, "orig", error)).replace(uri, "").split()), _hide_password(uri)
     remedy = "Start the server, or set tracking.uri in params.yaml to null for a database in the user's data folder."
+    if uri.startswith(_SQLITE):
+        remedy = "End a program that holds it, make it writable, or restore it. Moved away, it begins anew, empty."
     if version := re.search(r"out-of-date database schema \(found version (\w+)", fault):
         is_older = any(Path(utils.__file__).parents[1].glob(f"db_migrations/versions/{version[1]}_*.py"))
         fault = f"its tables have version {version[1]}, which this MLflow {'upgrades' if is_older else 'does not know'}"
@@ -175,7 +185,7 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
     # A server chooses the place of artifacts. Beside a database they would land in the working folder.
     location = (folder / "artifacts" / name).as_uri() if uri.startswith(_SQLITE) else None
     folder.mkdir(parents=True, exist_ok=True)
-    try:
+    with _errors_in_words(uri):
         with file_lock(folder / ".tracking.lock"):  # two processes that create one database race in its migrations
             client = MlflowClient(tracking_uri=uri)
             old = client.get_experiment_by_name(name)
@@ -184,8 +194,6 @@ def _run(params: Params, uri: str, folder: Path) -> Iterator[tuple["MlflowClient
             experiment = client.create_experiment(name, location) if old is None else old.experiment_id
         title = f"{params.privacy.population} {params.method} ε={params.privacy.epsilon:g}"
         run = client.create_run(experiment, start_time=_today(), run_name=title).info.run_id
-    except MlflowException as error:
-        raise _refusal(uri, error) from None
     try:
         yield client, run
     except BaseException:

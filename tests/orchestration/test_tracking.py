@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from pytest import CaptureFixture
 from likeness.core.errors import ArtifactError, LikenessError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import ProjectPaths
+from likeness.core.refusals import refusals_of
 from likeness.data.schema.schema import Schema
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -231,6 +233,17 @@ def test_a_store_that_cannot_be_used_is_named_without_its_password(
     with pytest.raises(LikenessError, match=r"tracking\.uri in params\.yaml") as caught:
         track(Project.load())
     assert uri.rpartition("@")[2] in str(caught.value) and "hush" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database"])
+def test_a_database_that_is_none_is_named_and_an_empty_one_begins(
+    project: Path, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
+    monkeypatch.setenv("LIKENESS_MLFLOW_URI", f"sqlite:///{project / 'mlflow.db'}")
+    (project / "mlflow.db").write_bytes(content)
+    for look in (wing().run_witnesses, track):
+        refusals = refusals_of(partial(look, Project.load()))
+        assert ["Moved away" in str(refusal) for refusal in refusals] == [True][: len(content)]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from fractions import Fraction
 from itertools import accumulate
 from pathlib import Path
 from shutil import copytree, rmtree
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ from likeness.pipeline.ingest import manifest_of
 from likeness.pipeline.ledger_session import LedgerSession
 from likeness.pipeline.private_rows import dataset_of
 from likeness.pipeline.project import Project
+from likeness.preflight.doctor import _check_series
 from likeness.privacy.accountant import compose
 from likeness.privacy.adjacency import Stability, lattice_sensitivity_squared
 from likeness.privacy.calibration import delta_of_mu, epsilon_of_rho, rho_for
@@ -405,7 +407,7 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
         LedgerSession.check_night(dataset.day, dataset.day)
         on_day(monkeypatch, day + 1)
         LedgerSession.check_night(dataset.day, dataset.day)  # it went on over midnight
-        with pytest.raises(NightError, match=rf"is of {dataset.day}.*made no night") as refusal:
+        with pytest.raises(NightError, match=rf"is of {dataset.day}.*makes no night") as refusal:
             LedgerSession.check_night(dataset.day, records_of._now())
         assert refusal.value.exit_code == 4
         on_day(monkeypatch, day)
@@ -418,6 +420,9 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
         night = CohortNight(dataset.group, dataset.first_nights, frozenset(), dataset.day)
         ledger.reserve(request(f"{day}", night, 0.01 * CAP, digest=dataset.digest))
         ledger.commit(f"{day}", f"{day}" * 64)
+        on_day(monkeypatch, day - 1)
+        with pytest.raises(NightError, match="makes no night"):
+            _check_series(SimpleNamespace(ledger=ledger, params=params, ledger_session=LedgerSession))  # type: ignore
     assert len({*digests}) == len(sources) == len(digests)  # a night without a change is one, too
     manifest = manifest_of(params, ledger.id, "d", 0, ["", ""], 0, night)  # nor has the source a row
     assert len({*empty}) == len({*manifest["rows_digests"]}) == 2

@@ -37,8 +37,8 @@ def ledger() -> Ledger:
     ("statements", "match"),
     [
         ("DROP TABLE versions", "table of versions is damaged"),
-        ("DELETE FROM versions; INSERT INTO versions VALUES (3, 'then')", r"tables of version 3\. .* that wrote it"),
-        ("INSERT INTO versions VALUES (99, 'later')", r"tables of version 99\. .* that wrote it"),
+        ("DELETE FROM versions; INSERT INTO versions VALUES (3, 'then')", r"tables of version 3, .* that wrote it"),
+        ("INSERT INTO versions VALUES (99, 'later')", r"tables of version 99, .* that wrote it"),
         ("UPDATE records SET body = '{}' WHERE seq = 1", "broken at record 1"),
     ],
 )
@@ -83,7 +83,7 @@ def test_edited_truncated_and_emptied_ledgers_are_refused(ledger: Ledger) -> Non
         ("UPDATE records SET time = '2020-01-01' WHERE seq = 3", "chain is broken at record 3"),
         ("UPDATE records SET kind = 'note' WHERE kind = 'reserve'", "chain is broken at record 3"),
         ("UPDATE records SET seq = seq + 1000 WHERE seq = 3", "chain is broken"),
-        ("DROP TABLE records", "tables of version 0"),
+        ("DROP TABLE records", "move it away, and run: likeness ledger recover"),
     ]:
         tamper(statement)
         with pytest.raises(LedgerError, match=message):
@@ -105,10 +105,22 @@ def test_records_that_an_older_copy_lacks_come_back_from_beside_the_anchor(ledge
     with pytest.raises(LedgerError, match=r"older copy\. Run: likeness ledger recover"):
         Ledger.open(home)
     assert [recover(home, ADA) for _ in range(2)] == [(2, 0), (0, 0)]
-    home.database.unlink()
+    home.database.write_bytes(b"")  # as lost
+    with pytest.raises(LedgerError, match=r"is missing, .* likeness ledger recover"):
+        Ledger.open(home)
     assert recover(home, ADA) == (5, 0)
+    os.truncate(copies_path(home), 900)
+    again = Ledger.open(home)
+    again.commit("k2", "11")  # writes anew what was cut
+    whole = again.records()
+    home.database.unlink()
+    assert recover(home, ADA) == (6, 0)
     again = Ledger.open(home)
     assert again.records() == whole and copies_path(home).stat().st_mode & 0o777 == 0o600
+    copies_path(home).unlink()
+    home.database.unlink()
+    with pytest.raises(LedgerError, match=r"lacks copies .* Restore the ledger from a backup"):
+        recover(home, ADA)
 
 
 def test_a_lost_record_without_a_copy_costs_all_that_is_left_of_each_cap(ledger: Ledger) -> None:

@@ -51,9 +51,9 @@ def storage_refusal(error: Exception) -> str | None:
     """The message about a disk or a memory that is full, or may not be written, or not so; None for other errors."""
     if isinstance(error, MemoryError):
         return "it needs more memory than there is. Ask for fewer rows, or use a larger machine."
-    inner = getattr(error, "orig", None)  # what SQLAlchemy wraps; the outer text would quote statement and values
-    if isinstance(inner, sqlite3.OperationalError):
-        failure = f"the ledger's database cannot be used ({inner})"
+    inner = getattr(error, "orig", error)  # what SQLAlchemy wraps; the outer text would quote statement and values
+    if isinstance(inner, sqlite3.OperationalError):  # of the ledger, or one in which DVC remembers digests
+        failure = f"a database of SQLite cannot be used ({inner})"
     elif isinstance(error, UnicodeEncodeError) and error.encoding != "utf-8":
         return f"the locale's encoding, {error.encoding}, cannot write a name or text. Set PYTHONUTF8=1, and run again."
     elif isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):

@@ -98,6 +98,12 @@ def copies_of(home: Home, head: str) -> list[Record]:
     return records[::-1] if head == START else []
 
 
+def _is_copied(home: Home, head: str) -> bool:
+    """Tell whether the copies end with the record of a head; a file that is lost or cut does not."""
+    path, end = copies_path(home), f'"digest": "{head}"}}'.encode()
+    return path.exists() and path.read_bytes().endswith(end)
+
+
 @contextlib.contextmanager
 def _pause_garbage_collection() -> Iterator[None]:
     """No search for cycles among objects: the records of years have none, and would start searches through all else."""
@@ -126,7 +132,7 @@ class Chain:
             LedgerError: the team's database cannot be reached.
         """
         if home.url is None:
-            return home.database.exists()
+            return home.database.exists() and home.database.stat().st_size > 0
         with database_errors(home), make_engine(home).connect() as connection:
             return version_of(connection) > 0
 
@@ -319,7 +325,7 @@ class Chain:
         """Replace the anchor, durably, once copies of all records lie beside it."""
         self.home.anchor.mkdir(parents=True, exist_ok=True)
         before, last = read_anchor(self.home), 0
-        if before is not None and copies_path(self.home).exists() and self.has(records, before.count, before.head):
+        if before is not None and self.has(records, before.count, before.head) and _is_copied(self.home, before.head):
             last = before.count
         append_durably(copies_path(self.home), (json.dumps(row(record)) for record in records[last:]))
         head = json.dumps(asdict(self.head(records)), indent=1)

@@ -175,7 +175,7 @@ def database_errors(home: Home) -> Iterator[None]:
         raise transient(refusal, inner) from None
 
 
-_DAMAGED = "is not a readable ledger. Restore it from a backup."
+_DAMAGED = "is not a readable ledger. Restore it from a backup. Or move it away, and run: likeness ledger recover"
 _UNLOCKED = "Another program wrote without the ledger's lock. Run the command again."
 _BUSY = "is locked by another program, such as a backup or a shell of SQLite. End it, and run the command again."
 _REFUSED = (
@@ -241,8 +241,8 @@ def check_version(connection: Connection, location: str) -> None:
     """
     version = version_of(connection)
     if version != VERSION:
-        fault = f"has tables of version {version}. This Likeness reads version {VERSION}"
-        raise LedgerError(f"the ledger at {location} {fault}. Use the Likeness that wrote it.")
+        other = f"has tables of version {version}, not {VERSION}. Use the Likeness that wrote it."
+        raise LedgerError(f"the ledger at {location} {other if version else _DAMAGED}")
 
 
 def create_tables(connection: Connection) -> None:

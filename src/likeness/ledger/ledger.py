@@ -371,7 +371,10 @@ def recover(home: Home, by: Mapping[str, Any], witnesses: Iterable[Witness] = ()
     make_folders(home)
     with lock_chain(home):
         copies = copies_of(home, anchor.head)
-        lacked = copies and not Chain.exists(home)
+        lacked = not Chain.exists(home)
+        if lacked and not copies:
+            fault = f"{home.location} has no ledger, and {home.anchor} lacks copies of some of its records"
+            raise LedgerError(f"{fault}. Restore the ledger from a backup, and run this again.")
         chain = Chain.write_first(home, copies) if lacked else Chain.connect(home)
         if chain.ledger_id != anchor.ledger_id:
             names = f"is ledger {chain.ledger_id}, and its anchor names {anchor.ledger_id}"

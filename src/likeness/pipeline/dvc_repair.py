@@ -102,7 +102,7 @@ def _readable(path: Path, whole: Callable[[str], bool]) -> bool:
         return whole(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return True
-    except (ValueError, yaml.YAMLError):  # a ValueError: not JSON, or not UTF-8
+    except (TypeError, ValueError, yaml.YAMLError):  # a ValueError: not JSON, or not UTF-8
         return False
 
 
@@ -117,5 +117,5 @@ def _whole_lock(text: str) -> bool:
 
 _WHOLE: dict[Path, Callable[[str], bool]] = {
     ProjectPaths.lock: _whole_lock,
-    ProjectPaths.lock_of_dvc: lambda text: isinstance(json.loads(text), Mapping),
+    ProjectPaths.lock_of_dvc: lambda text: set(dict(json.loads(text))) <= {"read", "write"},
 }

@@ -131,7 +131,7 @@ class LedgerSession:
         now = moment([])
         if day is not None and not began <= day <= now:
             raise NightError(
-                f"the newest night of the series is of {day}, and the clock says {now}: this run made no night. Set "
+                f"the newest night of the series is of {day}, and the clock says {now}: a run now makes no night. Set "
                 f"the clock. If it is right, and {day} was wrong, run: likeness ledger day {now}"
             )
 
