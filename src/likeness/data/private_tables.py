@@ -40,7 +40,9 @@ def write_private(table: pd.DataFrame, path: Path, manifest: Mapping[str, Any] |
     write_private_chunks([table], path, lambda: manifest or {})
 
 
-def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: Callable[[], Mapping[str, Any]]) -> None:
+def write_private_chunks(
+    chunks: Iterable[pd.DataFrame | pa.Table], path: Path, manifest: Callable[[], Mapping[str, Any]]
+) -> None:
     """Write a private table as :func:`write_private`, in chunks of the same types; memory holds a batch.
 
     Args:
@@ -63,7 +65,7 @@ def write_private_chunks(chunks: Iterable[pd.DataFrame], path: Path, manifest: C
                 writer.write_batch(_batch(group))
                 count += len(group)
             about = {_MANIFEST: json.dumps(dict(manifest())), _COUNT: json.dumps(count)}
-            writer.write_batch(_batch(_as_stored(first.iloc[:0], schema)), about)
+            writer.write_batch(_batch(_as_stored(first[:0], schema)), about)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -73,8 +75,10 @@ def _batch(table: pa.Table) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([column.combine_chunks() for column in table.columns], schema=table.schema)
 
 
-def _file_schema(table: pd.DataFrame) -> pa.Schema:
+def _file_schema(table: pd.DataFrame | pa.Table) -> pa.Schema:
     """The schema of a file."""
+    if isinstance(table, pa.Table):
+        return table.schema
     pixels = leading_pixels(table)
     schema = pa.Schema.from_pandas(table.iloc[:, len(pixels) :], preserve_index=False)
     fields = [field.with_type(pa.string()) if field.type == pa.null() else field for field in schema]  # without a row
@@ -85,8 +89,10 @@ def _file_schema(table: pd.DataFrame) -> pa.Schema:
     return schema
 
 
-def _as_stored(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+def _as_stored(table: pd.DataFrame | pa.Table, schema: pa.Schema) -> pa.Table:
     """A chunk as the file holds it: pixels of dtype ``uint8`` are one cell of bytes a row."""
+    if isinstance(table, pa.Table):
+        return table
     pixels = _pixels(schema)
     if not pixels:
         return pa.Table.from_pandas(table, schema=schema, preserve_index=False)
@@ -108,7 +114,7 @@ def read_private(path: Path, columns: Sequence[str] | None = None) -> pd.DataFra
         ArtifactError: it is missing or damaged.
     """
     table = _open_private(path, columns).read_all()
-    return _typed_as_written(table.select(_stored_names(table.schema, columns)))
+    return as_written(table.select(_stored_names(table.schema, columns)))
 
 
 def sample_private(path: Path, most: int | None, seed: int) -> pd.DataFrame:
@@ -161,11 +167,22 @@ def iter_private(
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
+    yield from map(as_written, private_chunks(path, columns, chunk_rows, manifest, groups))
+
+
+def private_chunks(
+    path: Path,
+    columns: Sequence[str] | None,
+    chunk_rows: int,
+    manifest: Mapping[str, Any] | None = None,
+    groups: Sequence[int] | None = None,
+) -> Iterator[pa.Table]:
+    """The same as the file has them."""
     file = _open_private(path, columns, manifest)
     last, wanted = file.num_record_batches - 1, _stored_names(file.schema, columns)
     batches = map(file.get_batch, chain([last], range(last) if groups is None else groups))  # the last has no row
     tables = (pa.Table.from_batches([batch]).select(wanted) for batch in batches)
-    yield from map(_typed_as_written, equal_chunks(tables, chunk_rows))
+    yield from equal_chunks(tables, chunk_rows)
 
 
 def iter_stored(
@@ -206,7 +223,8 @@ def num_groups(path: Path) -> int:
     return int(_open_private(path).num_record_batches) - 1
 
 
-def _typed_as_written(content: pa.Table) -> pd.DataFrame:
+def as_written(content: pa.Table) -> pd.DataFrame:
+    """Rows of a private table as the frame that was written."""
     pixels = _pixels(content.schema) if _IMAGE in content.column_names else []
     table: pd.DataFrame = (content.drop_columns(_IMAGE) if pixels else content).to_pandas()
     if not pixels:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from likeness.config.params import NONE, FileFormat, Params
 from likeness.core.engine import LOCAL, Engine
 from likeness.core.errors import DataError
+from likeness.core.extras import pc
 from likeness.core.hashing import json_value, sha256_json
 from likeness.data.encoding.encoder import Encoder
-from likeness.data.private_tables import iter_private
+from likeness.data.private_tables import as_written, private_chunks
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
@@ -24,6 +25,7 @@ from likeness.privacy.adjacency import Adjacency
 
 if TYPE_CHECKING:
     from pandas import DataFrame, Series
+    from pyarrow import Table
 
     from likeness.data.source.row_digests import Hashes
     from likeness.data.source.split import Parts
@@ -306,7 +308,7 @@ def _used_rows(
 
 def encoded_rows(
     table: Path, written: Schema, schema: Schema, ingested: dict[str, Any], engine: Engine = LOCAL
-) -> "Iterator[DataFrame]":
+) -> "Iterator[DataFrame | Table]":
     """The codes of the training rows, with their person. Test rows end here: the door cannot read them.
 
     Args:
@@ -321,12 +323,17 @@ def encoded_rows(
     """
     encoder = Encoder(schema.model_schema)
 
-    def encode_chunk(chunk: "DataFrame") -> "Iterator[DataFrame]":
-        trains = (chunk[SPLIT] == "train").to_numpy()
-        chunk = chunk if trains.all() else chunk[trains]
+    def encode_chunk(rows: "Table") -> "Iterator[DataFrame | Table]":
+        trains = pc.equal(rows.column(SPLIT).cast("string"), "train")
+        rows = rows if pc.all(trains).as_py() else rows.filter(trains)
+        if schema.image is None and not (written.open_columns or schema.rules):
+            codes = encoder.encode_stored(rows)
+            yield codes.append_column(PERSON, rows.column(PERSON)) if PERSON in rows.column_names else codes
+            return
+        chunk = as_written(rows)
         beside = {PERSON: chunk[PERSON].to_numpy()} if PERSON in chunk else {}
         typed = forward_transform(apply_released_categories(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
 
-    rows = max(1, min(_ENCODED_ROWS, _ENCODED_CELLS // len(schema.names)))
-    return engine.stream(encode_chunk, iter_private(table, None, rows, manifest=ingested))
+    count = max(1, min(_ENCODED_ROWS, _ENCODED_CELLS // len(schema.names)))
+    return engine.stream(encode_chunk, private_chunks(table, None, count, manifest=ingested))

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
@@ -17,14 +18,13 @@ from likeness.data.encoding.layout import Layout
 from likeness.data.schema.column import Column
 from likeness.data.schema.kinds.kind import Kind
 from likeness.data.schema.schema import BRIGHTEST, Schema
-from likeness.data.table_columns import PIXEL, matrix, with_pixels
+from likeness.data.table_columns import MOST_LISTED, PIXEL, matrix, places_of_values, with_pixels
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Listed = tuple[NDArray[Any], Floats]
 """Codes, and the list that they count: the unit of each value of a column, NaN for missing."""
 
-_MOST_LISTED = 1 << 17  # values of a number that codes count
 _MISSING_UNIT = 0.5  # where a missing number stands in the dense form; its indicator says that it is missing
 
 
@@ -61,14 +61,31 @@ class Encoder:
         if values.dtype.kind not in "iu":  # missing cells, which are refused by column
             pixels = ()
         columns = self.schema.columns[len(pixels) :]
-        if wrong := [column.name for column in columns if not column.nullable and df[column.name].isna().any()]:
-            raise DataError(f"column '{wrong[0]}' has a missing value, but is not nullable in the schema.")
+        if wrong := [column for column in columns if not column.nullable and df[column.name].isna().any()]:
+            raise _missing(wrong[0])
         codes = {column.name: _codes(df[column.name], column, compact) for column in columns}
         table = pd.DataFrame(codes, range(len(df)))
         if not pixels:
             return table
         stay = compact and values.dtype == PIXEL
         return with_pixels(values if stay else np.clip(values, 0, BRIGHTEST) / BRIGHTEST, pixels, table)
+
+    def encode_stored(self, rows: pa.Table) -> pa.Table:
+        """Typed rows without images, as a private file has them, to compact codes, as :meth:`encode`.
+
+        Raises:
+            DataError: a column is not typed as the schema says.
+        """
+        codes = {}
+        for column in self.schema.columns:
+            cells = rows.column(column.name).combine_chunks()
+            if cells.null_count and not column.nullable:
+                raise _missing(column)
+            plain = _plain_codes(cells, column)
+            if plain is None:
+                plain = _codes(rows.select([column.name]).to_pandas()[column.name], column, compact=True)
+            codes[column.name] = plain
+        return pa.table(codes)
 
     def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
         """Codes to a typed table: the inverse of :meth:`encode` up to clipping, and rounding to declared decimals."""
@@ -196,8 +213,24 @@ def list_of_units(column: Column) -> Floats | None:
     """The unit of each value of a number of few whole values, in order, then NaN for missing; None of other columns."""
     if not column.is_integral or type(column.type).encode is not Kind.encode:
         return None
-    (lower, upper), most = column.bounds, _MOST_LISTED
+    (lower, upper), most = column.bounds, MOST_LISTED
     return np.append(column.type.units(np.arange(lower, upper + 1), column), np.nan) if upper - lower < most else None
+
+
+def _missing(column: Column) -> DataError:
+    return DataError(f"column '{column.name}' has a missing value, but is not nullable in the schema.")
+
+
+def _plain_codes(cells: pa.Array, column: Column) -> pa.Array | None:
+    """Compact codes of categories and of few whole values or days, from their places; None of other cells."""
+    if pa.types.is_dictionary(cells.type) and cells.dictionary.to_pylist() == list(column.categories):
+        places, count, most = cells.indices, len(column.categories), 1 + column.width
+    else:
+        places, units = places_of_values(cells, column), list_of_units(column)
+        if places is None or units is None:
+            return None
+        count, most = len(units) - 1, len(units)
+    return places.cast(pa.from_numpy_dtype(np.min_scalar_type(-most)), safe=False).fill_null(count)
 
 
 def _codes(values: "pd.Series[Any]", column: Column, compact: bool) -> NDArray[Any]:

@@ -21,7 +21,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Numeric
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_texts import chunks_of_cells, encode_cells, framed_column, row_texts
-from likeness.data.table_columns import TEXT, leading_pixels, matrix
+from likeness.data.table_columns import TEXT, leading_pixels, matrix, places_of_values
 
 try:
     from likeness.data.source.sha256_rows import add_texts, hash_rows
@@ -31,7 +31,6 @@ except ImportError:  # no compiler was there
 Hashes = NDArray[np.uint8]
 """SHA-256 of each row, shape (n, 32)."""
 _MODULUS = 2**256
-_MOST_VALUES = 1 << 17  # of a column, whose texts are made once
 _SHORT = 1 << 10  # bytes of a text, which are taken from all texts at once
 MIXING = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1))
 """Bits by which a number is moved, and factors: the end of SplitMix64."""
@@ -55,34 +54,28 @@ def _part_of_rows(table: pd.DataFrame, column: Column, as_numbers: bool) -> Any:
     if as_numbers and type(column.type).exact_texts is Numeric.exact_texts:
         return np.ascontiguousarray(table[column.name].to_numpy("float64"))
     values = table[column.name]
-    codes = values.array.codes if isinstance(values.dtype, pd.CategoricalDtype) else None
-    if codes is not None:
-        table = pd.DataFrame({column.name: values.iloc[:0]})  # for its categories alone
-    elif (texts := _texts_of_values(column)) is not None:
-        numbers, (lower, upper) = _whole_numbers(values), map(int, column.bounds)
-        least, most = pc.min_max(numbers).as_py().values()
-        if least is None or (lower <= least and most <= upper):
-            return np.ascontiguousarray(pc.subtract(numbers, lower).cast(pa.int32()).fill_null(-1)), *texts
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        return np.ascontiguousarray(values.array.codes), *_texts_of_categories(column, tuple(values.cat.categories))
+    places = places_of_values(pa.array(values, from_pandas=True), column)
+    if places is not None:
+        return np.ascontiguousarray(places.fill_null(-1)), *_texts_of_values(column)
     cells = framed_column(table, column)
-    return cells.indices.to_numpy() if codes is None else np.ascontiguousarray(codes), *cells.dictionary.buffers()[1:]
-
-
-def _whole_numbers(values: "pd.Series[Any]") -> pa.Int64Array | pa.ChunkedArray:
-    cells = pa.array(values, from_pandas=True)
-    return (cells.cast(pa.int32()) if pa.types.is_date32(cells.type) else cells).cast(pa.int64())
+    return cells.indices.to_numpy(), *cells.dictionary.buffers()[1:]
 
 
 @lru_cache(256)
-def _texts_of_values(column: Column) -> tuple[pa.Buffer, pa.Buffer] | None:
-    """The cells of all values of a column of few whole numbers or days, in order, then of missing; None of others."""
-    if not column.is_integral or column.bounds[1] - column.bounds[0] >= _MOST_VALUES:
-        return None
+def _texts_of_categories(column: Column, categories: tuple[str, ...]) -> list[pa.Buffer]:
+    """The cells of categories, and then of missing, as :func:`_texts_of_values`."""
+    values = pd.Series(pd.Categorical([], list(categories)))
+    return framed_column(pd.DataFrame({column.name: values}), column).dictionary.buffers()[1:]  # type: ignore[no-any-return]
+
+
+@lru_cache(256)
+def _texts_of_values(column: Column) -> list[pa.Buffer]:
+    """The cells of all values of a column of few whole numbers or days, in order, and then of missing."""
     table = pd.DataFrame({column.name: column.to_typed(np.arange(column.bounds[0], column.bounds[1] + 1))})
-    kind = pa.array(table[column.name]).type
-    if not (pa.types.is_integer(kind) or pa.types.is_date32(kind)):
-        return None
     texts = framed_column(table, column).dictionary_decode()
-    return tuple(pa.concat_arrays([texts, pa.array([b"-"], texts.type)]).buffers()[1:])
+    return pa.concat_arrays([texts, pa.array([b"-"], texts.type)]).buffers()[1:]  # type: ignore[no-any-return]
 
 
 def hashes_of(texts: Iterable[bytes]) -> Hashes:
