@@ -16,6 +16,7 @@ from likeness.features.base import OneHotMap
 from likeness.features.cells import Inputs, number_of
 
 _NEAR = 1e-5  # of a step: a value this near to a multiple is one
+_AT_ONCE = 1 << 13  # rows
 MOST_MULTIPLES = 10**8  # of a step within the bounds: rounding of the unit scale stays far below it
 
 
@@ -76,12 +77,14 @@ class Steps:
         The arithmetic is exact to the last bit and by row, so a block of any size gives the same.
         """
         units, missing = number_of(x, self.start, self.missing)
-        values = self.lower + units * (self.upper - self.lower)
         indices = np.full(len(x), len(self.steps) + 1, dtype=np.int64)
-        for index in range(len(self.steps), 0, -1):
-            multiples = values / self.steps[index - 1]
-            indices[np.abs(multiples - np.rint(multiples)) < _NEAR] = index
-        indices[np.abs(values) < _NEAR * self.steps[-1]] = 0
+        for start in range(0, len(x), _AT_ONCE):  # which stay in the fast memory
+            values = self.lower + units[start : start + _AT_ONCE] * (self.upper - self.lower)
+            some = indices[start : start + _AT_ONCE]
+            for index in range(len(self.steps), 0, -1):
+                multiples = values / self.steps[index - 1]
+                some[np.abs(multiples - np.rint(multiples)) < _NEAR] = index
+            some[np.abs(values) < _NEAR * self.steps[-1]] = 0
         if missing is not None:
             indices[missing] = 0
         return indices
