@@ -7,22 +7,17 @@ file holds them as one column, a cell of bytes for each image.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from likeness.core.extras import is_old_pandas, pa, pc, text_dtype
-
-if TYPE_CHECKING:
-    from likeness.data.schema.column import Column
+from likeness.core.extras import is_old_pandas, pa, text_dtype
 
 OLD_PANDAS = is_old_pandas()
 TEXT: Any = text_dtype()
 """The type of texts in a table."""
-MOST_LISTED = 1 << 17
-"""Values of a column up to which each has a place in a list."""
 
 
 def with_columns(table: pd.DataFrame, columns: Mapping[str, Any] | pd.DataFrame) -> pd.DataFrame:
@@ -49,22 +44,6 @@ def has_few_values(cells: "pa.Array") -> bool:
     """Guess by the first cells whether values come again. Equal whole numbers and days are found fast anyway."""
     first, kind = cells[:4096], cells.type
     return pa.types.is_integer(kind) or pa.types.is_temporal(kind) or 2 * len(first.unique()) <= len(first)
-
-
-def places_of_values(cells: "pa.Array | pa.ChunkedArray", column: "Column") -> "pa.Array | pa.ChunkedArray | None":
-    """The place of each whole number or day among all values within the bounds, int32; null where it is missing.
-
-    None: the cells are of another type, or one is beyond the bounds, or there are more than 2^17 values.
-    """
-    kind, types = cells.type, pa.types
-    if not (column.is_integral and (types.is_integer(kind) or types.is_date32(kind))):
-        return None
-    lower, upper = map(int, column.bounds)
-    numbers = (cells.cast(pa.int32()) if types.is_date32(kind) else cells).cast(pa.int64())
-    least, most = pc.min_max(numbers).as_py().values()
-    if upper - lower >= MOST_LISTED or (least is not None and not (lower <= least and most <= upper)):
-        return None
-    return pc.subtract(numbers, lower).cast(pa.int32())
 
 
 PIXEL = np.dtype(np.uint8)

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from likeness.core.errors import DataError
 from likeness.data.encoding.layout import Layout
-from likeness.data.schema.column import Column
+from likeness.data.schema.column import MOST_PLACES, Column
 from likeness.data.schema.kinds.kind import Kind
 from likeness.data.schema.schema import BRIGHTEST, Schema
-from likeness.data.table_columns import MOST_LISTED, PIXEL, matrix, places_of_values, with_pixels
+from likeness.data.table_columns import PIXEL, matrix, with_pixels
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -213,7 +213,7 @@ def list_of_units(column: Column) -> Floats | None:
     """The unit of each value of a number of few whole values, in order, then NaN for missing; None of other columns."""
     if not column.is_integral or type(column.type).encode is not Kind.encode:
         return None
-    (lower, upper), most = column.bounds, MOST_LISTED
+    (lower, upper), most = column.bounds, MOST_PLACES
     return np.append(column.type.units(np.arange(lower, upper + 1), column), np.nan) if upper - lower < most else None
 
 
@@ -226,7 +226,7 @@ def _plain_codes(cells: pa.Array, column: Column) -> pa.Array | None:
     if pa.types.is_dictionary(cells.type) and cells.dictionary.to_pylist() == list(column.categories):
         places, count, most = cells.indices, len(column.categories), 1 + column.width
     else:
-        places, units = places_of_values(cells, column), list_of_units(column)
+        places, units = column.places(cells), list_of_units(column)
         if places is None or units is None:
             return None
         count, most = len(units) - 1, len(units)

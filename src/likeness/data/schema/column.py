@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from likeness.core.errors import SchemaError
-from likeness.core.extras import pd
+from likeness.core.extras import pa, pc, pd
 from likeness.core.text import did_you_mean, excerpt, fault_of, normal_text
 from likeness.data.schema.dtypes import EXAMPLES, parse_dtype
 from likeness.data.schema.kinds import KINDS, Kind
@@ -19,6 +19,8 @@ from likeness.data.schema.kinds.kind import ColumnFacts
 SPLIT_COLUMN = "__split__"
 # And the number of the person whose row it is, where people have several.
 PERSON_COLUMN = "__person__"
+MOST_PLACES = 1 << 17
+"""Values of a column up to which each has a place in a list."""
 _MOST_LISTED = 50  # words for missing, and frequent values: more would be a list of cells
 
 
@@ -78,6 +80,21 @@ class Column(ColumnFacts):
     def numbers(self, values: "pd.Series[Any]") -> NDArray[np.float64]:
         """Numbers of a typed column, or places of its categories, shape (n,); NaN where missing."""
         return self.type.numbers(values, self)
+
+    def places(self, cells: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray | None":
+        """The place of each whole number or day among all values within the bounds, int32; null where it is missing.
+
+        None: the typed cells are of another type, or one is beyond the bounds, or there are more than 2^17 values.
+        """
+        kind, types = cells.type, pa.types
+        if not (self.is_integral and (types.is_integer(kind) or types.is_date32(kind))):
+            return None
+        lower, upper = map(int, self.bounds)
+        numbers = (cells.cast(pa.int32()) if types.is_date32(kind) else cells).cast(pa.int64())
+        least, most = pc.min_max(numbers).as_py().values()
+        if upper - lower >= MOST_PLACES or (least is not None and not (lower <= least and most <= upper)):
+            return None
+        return pc.subtract(numbers, lower).cast(pa.int32())
 
     @property
     def range_text(self) -> str:

@@ -21,7 +21,7 @@ from likeness.data.schema.column import Column
 from likeness.data.schema.kinds import Numeric
 from likeness.data.schema.schema import Schema
 from likeness.data.source.row_texts import chunks_of_cells, encode_cells, framed_column, row_texts
-from likeness.data.table_columns import TEXT, leading_pixels, matrix, places_of_values
+from likeness.data.table_columns import TEXT, leading_pixels, matrix
 
 try:
     from likeness.data.source.sha256_rows import add_texts, hash_rows
@@ -56,7 +56,7 @@ def _part_of_rows(table: pd.DataFrame, column: Column, as_numbers: bool) -> Any:
     values = table[column.name]
     if isinstance(values.dtype, pd.CategoricalDtype):
         return np.ascontiguousarray(values.array.codes), *_texts_of_categories(column, tuple(values.cat.categories))
-    places = places_of_values(pa.array(values, from_pandas=True), column)
+    places = column.places(pa.array(values, from_pandas=True))
     if places is not None:
         return np.ascontiguousarray(places.fill_null(-1)), *_texts_of_values(column)
     cells = framed_column(table, column)
