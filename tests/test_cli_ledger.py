@@ -263,7 +263,9 @@ def test_a_full_disk_is_told_in_a_line_and_a_fault_of_the_program_is_not_hidden(
         monkeypatch.setattr(cli, "app", lambda error=error: fail(error))
         if isinstance(error, OSError):
             code, text = heard("sample")
-            assert code == 2 and text.startswith("likeness: x cannot be written (No space left on device). Make room")
+            assert code == 2 and text.startswith(
+                "likeness: x cannot be read or written (No space left on device). Make room"
+            )
             continue
         code, text = heard("sample")
         assert code == 1 and text.startswith("Traceback") and "RuntimeError: a fault" in text

@@ -11,6 +11,7 @@ import traceback
 import types
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pandas as pd
@@ -491,3 +492,10 @@ def test_a_file_of_another_form_is_named_when_rows_are_drawn(
     (tmp_path / "saved/SHA256SUMS").write_text(sums(tmp_path / "saved"))
     with pytest.raises(LikenessError, match=f"{file}:? .*{words}"):
         Published.read(tmp_path / "saved").tables(9, 0, {})
+
+
+def test_what_a_disk_refuses_to_a_fit_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = Mock(side_effect=PermissionError(13, "Permission denied", "anchor.json"))
+    monkeypatch.setattr("likeness.synthesizer.published.fit", refused)
+    with pytest.raises(LikenessError, match=r"anchor\.json cannot be read or written \(Permission denied\)"):
+        Synthesizer().fit(None)

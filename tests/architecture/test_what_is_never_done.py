@@ -118,9 +118,9 @@ def test_a_full_disk_is_told_in_plain_words_and_nothing_else_is(
     (tmp_path / "params.yaml").write_text((ROOT / "params.yaml").read_text())
     statement, values = "INSERT INTO records", ("Xq7Secret",)
     cases: list[tuple[Exception, int, str]] = [
-        (OSError(errno.ENOSPC, "No space left on device", "from/x", None, "to/x"), 2, "s: to/x cannot be written"),
-        (OSError(errno.ENOSPC, "No space left on device", "ledger/x"), 2, "ledger/x cannot be written (No space left"),
-        (OSError(errno.EROFS, "Read-only file system"), 2, "a file cannot be written (Read-only file system)"),
+        (OSError(errno.ENOSPC, "No space left on device", "from/x", None, "to/x"), 2, "s: to/x cannot be read"),
+        (OSError(errno.ENOSPC, "No space left on device", "ledger/x"), 2, "ledger/x cannot be read or"),
+        (OSError(errno.EROFS, "Read-only file system"), 2, "a file cannot be read or written (Read-only file system)"),
         (OperationalError(statement, values, sqlite3.OperationalError("database or disk is full")), 2, "disk is full"),
         (IntegrityError(statement, values, sqlite3.IntegrityError("Xq7Secret")), 3, "unexpected IntegrityError"),
         (OSError(errno.EINVAL, "Xq7Secret"), 3, "unexpected OSError"),

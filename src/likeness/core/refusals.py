@@ -60,7 +60,7 @@ def storage_refusal(error: Exception) -> str | None:
         return "it needs more open files than the system allows. Raise the limit, as by ulimit -n 1024, and run again."
     elif isinstance(error, OSError) and error.errno in _STORAGE:
         # Of a copy the second name is the file that is written.
-        failure = f"{error.filename2 or error.filename or 'a file'} cannot be written ({error.strerror})"
+        failure = f"{error.filename2 or error.filename or 'a file'} cannot be read or written ({error.strerror})"
     else:
         return None
-    return f"{failure}. Make room, or make the folder writable, and run again. The ledger keeps all costs."
+    return f"{failure}. Make room, or give this user both rights to it, and run again. The ledger keeps all costs."

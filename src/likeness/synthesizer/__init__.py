@@ -80,12 +80,14 @@ class Synthesizer(Estimates):
             DataError: the rows do not fit the schema. Messages name column and rule, never a value.
             BudgetError: over the lifetime cap; nothing was summed.
             LedgerError: there is no ledger, or it is damaged.
+            LikenessError: a disk is full, or this user may not write there.
         """
         from likeness.synthesizer.published import fit
 
         if y is not None:
             raise ParamsError("y must be None, because the label is a column of X. Name it in the schema.")
-        return self._keep(retry_on_disconnect(lambda: fit(self, X, person)))
+        with errors_in_words():
+            return self._keep(retry_on_disconnect(lambda: fit(self, X, person)))
 
     def check(self, rows: int) -> "Report":
         """Forecast what the noise of a fit leaves, from public facts alone. It spends nothing and opens no row.
