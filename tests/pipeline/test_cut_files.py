@@ -29,6 +29,9 @@ def test_whole_files_stay_and_the_lock_comes_back(tmp_path: Path) -> None:
         "A kill cut dvc.lock short. It is dvc.lock.cut now. Stages that ended meanwhile run again and spend nothing."
     ]
     assert (root / "dvc.lock").read_text() == WHOLE
+    for name in ("dvc.lock", ".likeness/dvc.lock"):  # a copy that is cut too comes not back
+        (root / name).write_text("x")
+    assert set_aside(root, 0) and not (root / "dvc.lock").exists()
 
 
 CUT = {
@@ -41,7 +44,7 @@ CUT = {
 
 
 @pytest.mark.parametrize("lock", CUT.values(), ids=CUT)
-@pytest.mark.parametrize("rwlock", ["", '{"read": {', "[]"], ids=["empty", "cut", "list"])
+@pytest.mark.parametrize("rwlock", ["", '{"read": {', "[]", '{"x": 1}'], ids=["empty", "cut", "list", "other"])
 def test_cut_files_are_renamed_and_told(tmp_path: Path, lock: str, rwlock: str) -> None:
     root = folder(tmp_path, lock, rwlock)
     told = set_aside(root, 0)

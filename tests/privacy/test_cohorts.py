@@ -45,6 +45,7 @@ from likeness.data.private_tables import read_private
 from likeness.features.column_marginals import Constant
 from likeness.ledger import records as records_of
 from likeness.ledger.budget import composition, costs_on_record
+from likeness.ledger.chain import copies_path
 from likeness.ledger.database import FIRST_NIGHTS as NIGHTS
 from likeness.ledger.first_nights import CohortNight, check_series, cohort_members
 from likeness.ledger.home import Home, locate
@@ -241,6 +242,25 @@ def change(ledger: Ledger, statement: str) -> None:
         for verb in ("update", "delete"):
             connection.execute(f"DROP TRIGGER IF EXISTS first_nights_no_{verb}")
         connection.execute(statement)
+
+
+def test_a_lost_record_costs_people_of_each_cohort_all_of_the_cap(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:
+    """Nobody knows whom it was about: also who paid nothing before has nothing left."""
+    for day in (1, 2):
+        on_day(monkeypatch, day)
+        ledger.reserve(request(f"{day}", tonight(ledger, ["ann"]), 0.4 * CAP))
+        ledger.commit(f"{day}", f"{day}" * 64)
+    older = ledger.home.database.read_bytes()
+    ledger.declare_population("others", ADD, 1.0, 1e-5, "pid")
+    ledger.home.database.write_bytes(older)
+    copies_path(ledger.home).unlink()
+    assert recover(ledger.home, {"asked_by": "a person"}) == (0, 1)
+    on_day(monkeypatch, 3)
+    ledger = Ledger.open(locate())
+    night = tonight(ledger, ["ann", "new"])
+    with pytest.raises(BudgetError, match="over budget"):
+        ledger.reserve(request("new", night, 0.01 * CAP))
+    assert (night.group, night.members) == ("3-3", {"new"})
 
 
 def test_lost_first_nights_are_noticed_and_come_back(ledger: Ledger, monkeypatch: MonkeyPatch) -> None:

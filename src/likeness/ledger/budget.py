@@ -298,7 +298,8 @@ def costs_of_lost(
             yield {**body, "error": discretization_error_of(entry), "lost": [digest, *entry.get("lost", ())]}
     if unknown := sorted(heads.keys() - on_record - copied.keys()):
         lost = {"lost": unknown, "error": MOST_ERROR * max(heads[digest] for digest in unknown)}
-        yield from (remainder(budget_on_record(records, name).add_cost(spent[name]), lost) for name in names)
+        whole = [record for record in records if not record.body.get("group")]  # a person may be in no cohort of before
+        yield from (remainder(budget_on_record(whole, name).add_cost(spent[name]), lost) for name in names)
 
 
 def remainder(budget: Budget, lost: Mapping[str, Any]) -> dict[str, Any]:

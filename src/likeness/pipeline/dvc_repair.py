@@ -66,7 +66,7 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
         if name in cut:
             aside = path.with_name(f"{path.name}.cut")
             path.replace(aside)
-            back = name == ProjectPaths.lock and copy.exists()
+            back = name == ProjectPaths.lock and copy.exists() and _readable(copy, _whole_lock)
             if back:
                 shutil.copyfile(copy, path)
             effect = "Stages that ended meanwhile run again" if back else "Stages run again"
@@ -102,7 +102,7 @@ def _readable(path: Path, whole: Callable[[str], bool]) -> bool:
         return whole(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return True
-    except (TypeError, ValueError, yaml.YAMLError):  # a ValueError: not JSON, or not UTF-8
+    except (ValueError, yaml.YAMLError):  # a ValueError: not JSON, or not UTF-8
         return False
 
 
@@ -117,5 +117,5 @@ def _whole_lock(text: str) -> bool:
 
 _WHOLE: dict[Path, Callable[[str], bool]] = {
     ProjectPaths.lock: _whole_lock,
-    ProjectPaths.lock_of_dvc: lambda text: set(dict(json.loads(text))) <= {"read", "write"},
+    ProjectPaths.lock_of_dvc: lambda text: isinstance(held := json.loads(text), dict) and held.keys() <= {"read", "write"},
 }
