@@ -117,5 +117,5 @@ def _whole_lock(text: str) -> bool:
 
 _WHOLE: dict[Path, Callable[[str], bool]] = {
     ProjectPaths.lock: _whole_lock,
-    ProjectPaths.lock_of_dvc: lambda text: isinstance(held := json.loads(text), dict) and held.keys() <= {"read", "write"},
+    ProjectPaths.lock_of_dvc: lambda text: isinstance(held := json.loads(text), dict) and {*held} <= {"read", "write"},
 }
