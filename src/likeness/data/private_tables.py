@@ -146,13 +146,18 @@ def read_manifest(path: Path) -> dict[str, Any]:
     return dict(_from_last_batch(_open_private(path), _MANIFEST))
 
 
-def iter_private(
+def iter_private(path: Path, *words: Any, **settings: Any) -> Iterator[pd.DataFrame]:
+    """Read a private table in chunks, as :func:`private_chunks`, as the frames that were written."""
+    yield from map(as_written, private_chunks(path, *words, **settings))
+
+
+def private_chunks(
     path: Path,
     columns: Sequence[str] | None,
     chunk_rows: int,
     manifest: Mapping[str, Any] | None = None,
     groups: Sequence[int] | None = None,
-) -> Iterator[pd.DataFrame]:
+) -> Iterator[pa.Table]:
     """Read a private table in chunks; memory does not grow with the table.
 
     A table without rows is one chunk without rows. Batches are joined, so that chunks do not depend on the file.
@@ -167,17 +172,6 @@ def iter_private(
     Raises:
         ArtifactError: the file is missing or damaged, or has another manifest.
     """
-    yield from map(as_written, private_chunks(path, columns, chunk_rows, manifest, groups))
-
-
-def private_chunks(
-    path: Path,
-    columns: Sequence[str] | None,
-    chunk_rows: int,
-    manifest: Mapping[str, Any] | None = None,
-    groups: Sequence[int] | None = None,
-) -> Iterator[pa.Table]:
-    """The same as the file has them."""
     file = _open_private(path, columns, manifest)
     last, wanted = file.num_record_batches - 1, _stored_names(file.schema, columns)
     batches = map(file.get_batch, chain([last], range(last) if groups is None else groups))  # the last has no row

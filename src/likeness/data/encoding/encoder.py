@@ -61,10 +61,14 @@ class Encoder:
         if values.dtype.kind not in "iu":  # missing cells, which are refused by column
             pixels = ()
         columns = self.schema.columns[len(pixels) :]
-        if wrong := [column for column in columns if not column.nullable and df[column.name].isna().any()]:
-            raise _missing(wrong[0])
-        codes = {column.name: _codes(df[column.name], column, compact) for column in columns}
-        table = pd.DataFrame(codes, range(len(df)))
+        if compact:
+            rest = df[[column.name for column in columns]]
+            table = self.encode_stored(pa.Table.from_pandas(rest, preserve_index=False)).to_pandas()
+        else:
+            if wrong := [column for column in columns if not column.nullable and df[column.name].isna().any()]:
+                raise _missing(wrong[0])
+            codes = {column.name: column.type.encode(df[column.name], column) for column in columns}
+            table = pd.DataFrame(codes, range(len(df)))
         if not pixels:
             return table
         stay = compact and values.dtype == PIXEL
@@ -78,13 +82,13 @@ class Encoder:
         """
         codes = {}
         for column in self.schema.columns:
-            cells = rows.column(column.name).combine_chunks()
-            if cells.null_count and not column.nullable:
-                raise _missing(column)
-            plain = _plain_codes(cells, column)
-            if plain is None:
-                plain = _codes(rows.select([column.name]).to_pandas()[column.name], column, compact=True)
-            codes[column.name] = plain
+            if column.name in rows.column_names:  # pixels lie elsewhere
+                cells = rows.column(column.name).combine_chunks()
+                if cells.null_count and not column.nullable:
+                    raise _missing(column)
+                plain = _plain_codes(cells, column)
+                values = rows.select([column.name]).to_pandas()[column.name] if plain is None else None
+                codes[column.name] = column.type.encode(values, column) if plain is None else plain
         return pa.table(codes)
 
     def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
@@ -222,7 +226,7 @@ def _missing(column: Column) -> DataError:
 
 
 def _plain_codes(cells: pa.Array, column: Column) -> pa.Array | None:
-    """Compact codes of categories and of few whole values or days, from their places; None of other cells."""
+    """Compact codes of categories and of few whole values, from their places; None of other cells."""
     if pa.types.is_dictionary(cells.type) and cells.dictionary.to_pylist() == list(column.categories):
         places, count, most = cells.indices, len(column.categories), 1 + column.width
     else:
@@ -231,14 +235,3 @@ def _plain_codes(cells: pa.Array, column: Column) -> pa.Array | None:
             return None
         count, most = len(units) - 1, len(units)
     return places.cast(pa.from_numpy_dtype(np.min_scalar_type(-most)), safe=False).fill_null(count)
-
-
-def _codes(values: "pd.Series[Any]", column: Column, compact: bool) -> NDArray[Any]:
-    """Codes of a column, see :meth:`Encoder.encode`."""
-    units = list_of_units(column) if compact else None
-    if units is not None:
-        numbers, (lower, upper) = column.numbers(values), column.bounds
-        codes = np.where(np.isnan(numbers), len(units) - 1, np.clip(numbers, lower, upper) - lower)
-        return codes.astype(np.min_scalar_type(-len(units)))  # those without a sign are pixels
-    codes = column.type.encode(values, column)
-    return codes.astype(np.min_scalar_type(-1 - column.width)) if compact and column.is_categorical else codes

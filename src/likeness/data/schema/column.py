@@ -82,15 +82,16 @@ class Column(ColumnFacts):
         return self.type.numbers(values, self)
 
     def places(self, cells: "pa.Array | pa.ChunkedArray") -> "pa.Array | pa.ChunkedArray | None":
-        """The place of each whole number or day among all values within the bounds, int32; null where it is missing.
+        """The place of each whole number, day or second among all values within the bounds, int32; null where missing.
 
         None: the typed cells are of another type, or one is beyond the bounds, or there are more than 2^17 values.
         """
-        kind, types = cells.type, pa.types
-        if not (self.is_integral and (types.is_integer(kind) or types.is_date32(kind))):
+        is_whole, exact = pa.types.is_integer(cells.type), getattr(self.type, "exact", None)
+        if not (self.is_integral and (is_whole or (exact and pa.types.is_temporal(cells.type)))):
             return None
+        numbers = cells if is_whole else cells.cast(exact)
+        numbers = numbers.cast(f"int{numbers.type.bit_width}").cast("int64")
         lower, upper = map(int, self.bounds)
-        numbers = (cells.cast(pa.int32()) if types.is_date32(kind) else cells).cast(pa.int64())
         least, most = pc.min_max(numbers).as_py().values()
         if upper - lower >= MOST_PLACES or (least is not None and not (lower <= least and most <= upper)):
             return None

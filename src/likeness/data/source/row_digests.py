@@ -72,7 +72,7 @@ def _texts_of_categories(column: Column, categories: tuple[str, ...]) -> list[pa
 
 @lru_cache(256)
 def _texts_of_values(column: Column) -> list[pa.Buffer]:
-    """The cells of all values of a column of few whole numbers or days, in order, and then of missing."""
+    """The cells of all values of a column of few whole numbers, days or seconds, in order, and then of missing."""
     table = pd.DataFrame({column.name: column.to_typed(np.arange(column.bounds[0], column.bounds[1] + 1))})
     texts = framed_column(table, column).dictionary_decode()
     return pa.concat_arrays([texts, pa.array([b"-"], texts.type)]).buffers()[1:]  # type: ignore[no-any-return]
