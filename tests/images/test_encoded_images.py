@@ -396,6 +396,8 @@ def test_compact_codes_are_the_codes_of_the_door(tmp_path: Path) -> None:
     assert [str(dtype) for dtype in compact.dtypes[:6]] == ["uint8"] * 6 and (plain.dtypes[:6] == "float64").all()
     assert (encoder.expand(compact) == encoder.expand(plain)).all()
     pd.testing.assert_frame_equal(encoder.decode_codes(compact), encoder.decode_codes(plain))
+    alone = Encoder(schema_of_pixels(task="none", label=None, columns=None))
+    assert alone.encode(table.drop(columns="animal"), compact=True).equals(compact.drop(columns="animal"))
     with pytest.raises(DataError, match="'pixel_2' has a missing value"):
         encoder.encode(table.assign(pixel_2=[None, *range(8)]).astype({"pixel_2": "Float64"}))
 

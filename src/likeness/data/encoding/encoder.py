@@ -63,7 +63,8 @@ class Encoder:
         columns = self.schema.columns[len(pixels) :]
         if compact:
             rest = df[[column.name for column in columns]]
-            table = self.encode_stored(pa.Table.from_pandas(rest, preserve_index=False)).to_pandas()
+            table: pd.DataFrame = self.encode_stored(pa.Table.from_pandas(rest, preserve_index=False)).to_pandas()
+            table = table.reindex(range(len(df)))  # an image alone has no other column
         else:
             if wrong := [column for column in columns if not column.nullable and df[column.name].isna().any()]:
                 raise _missing(wrong[0])
@@ -80,15 +81,15 @@ class Encoder:
         Raises:
             DataError: a column is not typed as the schema says.
         """
-        codes = {}
+        codes: dict[str, Any] = {}
         for column in self.schema.columns:
             if column.name in rows.column_names:  # pixels lie elsewhere
                 cells = rows.column(column.name).combine_chunks()
                 if cells.null_count and not column.nullable:
                     raise _missing(column)
-                plain = _plain_codes(cells, column)
-                values = rows.select([column.name]).to_pandas()[column.name] if plain is None else None
-                codes[column.name] = column.type.encode(values, column) if plain is None else plain
+                codes[column.name] = _plain_codes(cells, column)
+                if codes[column.name] is None:
+                    codes[column.name] = column.type.encode(rows.select([column.name]).to_pandas()[column.name], column)
         return pa.table(codes)
 
     def decode_codes(self, codes: pd.DataFrame) -> pd.DataFrame:
