@@ -39,6 +39,7 @@ from likeness.methods.marginals.release_state import PRODUCTS, SECOND
 PANEL = Path("../shared/panel")
 RESULTS = Results(Path("evidence/results/panel.csv"), ["commit", "table", "draw", "epsilon"])
 METHODS = Results(Path("evidence/results/panel_methods.csv"), ["method", "table", "epsilon"])
+BOUNDS = Results(Path("evidence/results/panel_bounds.csv"), ["bounds", "table", "epsilon"])
 PEERS = Results(Path("evidence/results/panel_peers.csv"), ["peer", "table", "epsilon"])
 FLOORS = Results(Path("evidence/results/panel_floor.csv"), ["table", "epsilon", "floor"])
 PICTURE = Path("docs/img/panel.png")
@@ -70,6 +71,7 @@ def main() -> None:
     parser.add_argument("--peer", choices=list(PROGRAMS), help="of other people, in place of marginals")
     parser.add_argument("--peers", default="evidence/.peers/bin/python", help="python of the peer's environment")
     parser.add_argument("--floor", choices=["given", "ours"], help="noisy single columns alone, in place of marginals")
+    parser.add_argument("--bounds", action="store_true", help="public and private bounds, one draw of each")
     parser.add_argument("--picture", action="store_true")
     arguments = parser.parse_args()
     if arguments.picture:
@@ -90,10 +92,16 @@ def main() -> None:
             if arguments.method and METHODS.of(arguments.method, name, arguments.epsilon).empty:
                 row = measured(score, arguments.folder, name, arguments.epsilon, method=arguments.method)
                 METHODS.add([arguments.method, name, arguments.epsilon], row)
+            for bounds in ("public", "private") if arguments.bounds else ():
+                if BOUNDS.of(bounds, name, arguments.epsilon).empty:
+                    private = bounds == "private"
+                    row = measured(score, arguments.folder, name, arguments.epsilon, False, private=private)
+                    BOUNDS.add([bounds, name, arguments.epsilon], row)
             if arguments.peer and PEERS.of(arguments.peer, name, arguments.epsilon).empty:
                 row = by_peer(score, arguments.folder, name, arguments.epsilon, arguments.peer, arguments.peers)
                 PEERS.add([arguments.peer, name, arguments.epsilon], row)
-            for draw in [] if arguments.floor or arguments.method or arguments.peer else range(arguments.draws):
+            others = arguments.floor or arguments.method or arguments.peer or arguments.bounds
+            for draw in [] if others else range(arguments.draws):
                 key = [commit(), name, draw, arguments.epsilon]
                 if RESULTS.of(*key).empty:
                     RESULTS.add(key, measured(score, arguments.folder, name, arguments.epsilon))
@@ -109,13 +117,19 @@ def scores() -> ModuleType:
 
 
 def measured(
-    score: ModuleType, folder: Path, name: str, epsilon: float, task: bool = True, method: str = DEFAULT
+    score: ModuleType,
+    folder: Path,
+    name: str,
+    epsilon: float,
+    task: bool = True,
+    method: str = DEFAULT,
+    private: bool = False,
 ) -> dict[str, Any]:
     """One release and one table as long as the training part, with its scores; ``task``: classifiers too."""
     codebook, train, test = score.load(folder, name)
     frame = _objects(codebook, train)
     started, wall = time.process_time(), time.monotonic()
-    synthetic = synthesizer_of(codebook, name, epsilon, method).fit(frame).sample(len(frame))
+    synthetic = synthesizer_of(codebook, name, epsilon, method, private).fit(frame).sample(len(frame))
     seconds = {"cpu_seconds": time.process_time() - started, "seconds": time.monotonic() - wall}
     found = score.score(codebook, train, test, synthetic, task)
     return {"rows": len(frame), "columns": len(codebook["columns"]), **seconds, **found}
@@ -204,15 +218,17 @@ def _objects(codebook: dict[str, Any], train: pd.DataFrame) -> pd.DataFrame:
     return train.astype({column["name"]: object for column in codebook["columns"] if column["kind"] == "categorical"})
 
 
-def synthesizer_of(codebook: dict[str, Any], name: str, epsilon: float, method: str = DEFAULT) -> Synthesizer:
-    """A method with its defaults and the schema of a codebook."""
+def synthesizer_of(
+    codebook: dict[str, Any], name: str, epsilon: float, method: str = DEFAULT, private: bool = False
+) -> Synthesizer:
+    """A method with its defaults and the schema of a codebook, or with private bounds in place of the codebook's."""
     categorical = {column["name"] for column in codebook["columns"] if column["kind"] == "categorical"}
     label = codebook["label"] if codebook["label"] in categorical else None
     document = {
         "name": name,
         "source": "a codebook of the panel",
         "task": "classification" if label else "none",
-        "columns": {column["name"]: _column(column) for column in codebook["columns"]},
+        "columns": {column["name"]: _column(column, private) for column in codebook["columns"]},
     }
     return Synthesizer(
         schema={**document, "label": label} if label else document,
@@ -225,11 +241,13 @@ def synthesizer_of(codebook: dict[str, Any], name: str, epsilon: float, method: 
     )
 
 
-def _column(column: dict[str, Any]) -> dict[str, Any]:
+def _column(column: dict[str, Any], private: bool) -> dict[str, Any]:
     """A column of the codebook as one of a schema."""
     nullable = {"nullable": True} if column.get("nullable") else {}
     if column["kind"] == "categorical":
         return {"kind": "categorical", "categories": [str(key) for key in column["categories"]], **nullable}
+    if private:
+        return {"kind": column["kind"], "bounds": "private"}
     return {"kind": column["kind"], "lower": column["bounds"][0], "upper": column["bounds"][1], **nullable}
 
 

@@ -98,6 +98,7 @@ def schema_page() -> str:
     column |= {
         "kind": f"One of {', '.join(f'`{kind}`' for kind in (*KINDS, DROP))}.",
         "reason": "Why the column is dropped, in words.",
+        "bounds": "`private`: released with a part of the budget, in the place of lower and upper.",
         "categories": column["categories"] + " `private`: released above a threshold.",
     }
     rules = [(f"`{kind.kind}`", inspect.getdoc(kind) or "") for kind in (*RULES.values(), Derived)]

@@ -16,7 +16,6 @@ from typer.testing import CliRunner
 
 from likeness.cli.app import app
 from likeness.core.errors import LikenessError
-from likeness.core.files import file_lock
 from likeness.ledger.chain import anchor_path, lock_chain
 from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
@@ -91,8 +90,6 @@ def test_each_place_that_is_wrong_is_named_with_its_remedy(tmp_path: Path, monke
     (tmp_path / ".dvc/tmp").mkdir(parents=True)
     with rwlock(str(tmp_path / ".dvc/tmp"), LocalFileSystem(), "dvc repro", [], ["a.csv"], False):
         assert f"process {os.getpid()}. .dvc/tmp/rwlock names it" in faults()["files of DVC"]
-    with file_lock(tmp_path / ".dvc/tmp/lock"):
-        assert f"command of DVC is at work in this folder: process {os.getpid()}" in faults()["files of DVC"]
     usage = namedtuple("usage", "total used free")(10**12, 10**12, 5 * 2**20)
     with monkeypatch.context() as full:
         full.setattr("shutil.disk_usage", lambda _: usage)

@@ -245,7 +245,6 @@ def test_the_cap_is_kept_and_the_one_on_record_rules(ledger: Ledger) -> None:
     ("change", "message"),
     [
         ({"population": None}, r"synthesizer\.population = \?"),
-        ({"schema": None}, r"likeness\.draft\(frame\)"),
         ({"method": "gan"}, "method must be one of"),
         ({"epsilon": -1}, "privacy.epsilon must be greater than 0"),
         ({"epsilon": "much"}, "privacy.epsilon must be a number"),

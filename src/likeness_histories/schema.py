@@ -75,10 +75,10 @@ class HistorySchema:
         for schema in self.source_schemas.values():
             if self.person in schema.names:
                 raise SchemaError(f"column '{self.person}' names people and is never released. Leave it out.")
-            if schema.open_columns:
+            for column in (*schema.open_columns, *schema.unbounded_columns):
+                what = "categories" if column.open else "bounds"
                 raise SchemaError(
-                    f"column '{schema.open_columns[0].name}' has private categories, which histories do not support. "
-                    "List the categories."
+                    f"column '{column.name}' has private {what}, which histories do not support. Give public {what}."
                 )
         if self.people is not None and self.fixed:
             raise SchemaError("fixed is for people who are made from events. Move these columns to people.")

@@ -46,6 +46,7 @@ class PostgresCounts(CountBackend):
         conditions = {
             "privacy.series chooses people for each night": self.sources.params.privacy.series != NONE,
             "the schema is one of images": self.model.records.image is not None,
+            "the schema has private bounds. Give lower and upper": bool(self.model.records.unbounded_columns),
         }
         return [reason for reason, holds in conditions.items() if holds] or self._source_rows.reasons
 

@@ -41,6 +41,7 @@ class SparkCounts(CountBackend):
             "the schema is one of images": model.records.image is not None,
             "the schema is one of histories": model.event_schema is not None,
             "the schema has private categories. List them": bool(model.records.open_columns),
+            "the schema has private bounds. Give lower and upper": bool(model.records.unbounded_columns),
         }
         reasons = [reason for reason, holds in conditions.items() if holds]
         return reasons or [

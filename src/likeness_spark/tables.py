@@ -10,7 +10,7 @@ import pandas as pd
 
 from likeness.core.errors import DataError
 from likeness.data.schema.constrained_tables import forward_transform
-from likeness.data.source.cells import apply_released_categories
+from likeness.data.source.cells import apply_released
 from likeness.features.cells import columns_of_tables
 from likeness.pipeline.private_rows import encoded_chunks
 from likeness.release.records import AllRecords, EachRecord, Records
@@ -42,7 +42,7 @@ def count_tables(work: Pass, chunks: Iterator[pd.DataFrame]) -> list[np.ndarray]
 def _records(work: Pass, chunks: Iterator[pd.DataFrame]) -> Iterator[Records]:
     schema = work.written
     for rows in chunks:
-        typed = forward_transform(apply_released_categories(rows, schema, schema), schema)
+        typed = forward_transform(apply_released(rows, schema, schema), schema)
         yield from encoded_chunks(typed, schema.model_schema)
 
 

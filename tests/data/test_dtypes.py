@@ -272,7 +272,7 @@ def test_private_categories_have_no_dtype_but_texts() -> None:
         schema_with({"x": {**column, "dtype": "int64"}})
     assert schema_with({"x": {**column, "dtype": "category[str]"}})
     draft = SchemaDraft({"x": "integer"}, "own", {"x": "int64"})
-    draft.answer("x", "private")
+    draft.answer("x", "categorical: private")
     assert draft["x"].categories == "private" and draft["x"].dtype is None
 
 

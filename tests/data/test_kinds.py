@@ -26,7 +26,7 @@ from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.kinds import KINDS
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import schema_text
-from likeness.data.source.cells import MOST_LETTERS, apply_released_categories, cells_of, type_table
+from likeness.data.source.cells import MOST_LETTERS, apply_released, cells_of, type_table
 from likeness.data.source.files import read_frame, read_source
 from likeness.data.source.row_digests import row_hashes, typed_digest
 from likeness.features.cells import Cells
@@ -389,7 +389,7 @@ def test_what_was_released_completes_the_schema_and_all_else_is_other() -> None:
     made = written.with_categories({"job": ["clerk", "nurse"]})
     assert made.column("job").categories == ("clerk", "nurse", "other") and not made.open_columns
     table = read_frame(pd.DataFrame({"x": [1] * 4, "job": ["nurse", "Xq7Secret", None, "other"]}), written)
-    own = apply_released_categories(table, written, made)
+    own = apply_released(table, written, made)
     assert own["job"].astype("object").where(own["job"].notna(), None).tolist() == ["nurse", "other", None, "other"]
     assert Encoder(made).encode(own)["job"].tolist() == [1, 2, 3, 2]
     assert Schema.from_dict(made.to_dict(), "again") == made and "nurse" in schema_text(made)

@@ -196,8 +196,9 @@ def test_a_completed_schema_is_not_asked_again_and_options_answer() -> None:
     columns = columns_of(person.interview(draft=draft))
     assert {name: columns[name] for name in known} == known
     asked = [question.partition(" ")[0] for question in person.asked]
-    assert asked == ["3", "5", "6", "9", "Words", "Name"]
-    assert columns["pay"]["nullable"] and columns["town"] == EXPECTED["town"] and "nullable" not in columns["seen"]
+    assert asked == ["6", "Words", "Name"]
+    assert columns["town"] == EXPECTED["town"] and columns["pay"]["bounds"] == columns["seen"]["bounds"] == "private"
+    assert "nullable" not in columns["pay"] and columns["seen"]["nullable"] is False
 
 
 def test_what_no_answer_could_put_right_is_refused_before_a_question() -> None:
@@ -238,7 +239,8 @@ def test_a_kind_is_changed_by_its_word_alone_too() -> None:
         ("m/f", "categorical", "categorical", {"categories": ["f", "m"]}),
         ("1, 2, 3", "integer", "categorical", {"categories": ["1", "2", "3"]}),
         ("low, high", "numeric", "categorical", {"categories": ["low", "high"]}),
-        ("private", "integer", "categorical", {"categories": "private", "other": "other"}),
+        ("private", "integer", "integer", {"bounds": "private"}),
+        ("categorical: private", "integer", "categorical", {"categories": "private", "other": "other"}),
         ("0, 110", "integer", "integer", {"lower": 0, "upper": 110}),
         ("pages 1..5", "drop", "drop", {"reason": "pages 1..5"}),
     ],
@@ -420,18 +422,14 @@ def test_nobody_is_asked_who_cannot_answer(clone: Path, monkeypatch: pytest.Monk
 
 
 def test_options_answer_the_questions_of_a_draft(clone: Path) -> None:
-    options = ["--label", "sick", "--nullable", "age", "--private-categories"]
+    options = ["--label", "sick", "--nullable", "age", "--private"]
     result = CliRunner().invoke(app, ["init", "own.csv", *options], catch_exceptions=False)
     columns = read_mapping(clone / "data/schema/own.yaml")["columns"]
-    assert columns["age"] == {"kind": "integer", "lower": None, "upper": None, "nullable": True}
+    assert columns["age"] == {"kind": "integer", "bounds": "private"}
     assert columns["ward"] == {"kind": "categorical", "categories": "private", "other": "other"}
-    assert columns["sick"] == {"kind": "boolean"} and "(3) is a question" in result.output
+    assert columns["sick"] == {"kind": "boolean"} and "(1) is a question" in result.output
     text = (clone / "data/schema/own.yaml").read_text()
-    text = (
-        text.replace("lower: null", "lower: 0")
-        .replace("upper: null", "upper: 110")
-        .replace("source: null", "source: x")
-    )
+    text = text.replace("source: null", "source: x")
     (clone / "data/schema/own.yaml").write_text(text)
     params = yaml.safe_load((clone / "params.yaml").read_text())
     params["privacy"]["population"] = "people"

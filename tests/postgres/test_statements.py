@@ -22,7 +22,7 @@ from likeness.core.text import _UNSEEN as UNSEEN
 from likeness.core.text import fold_case
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import forward_transform, values_of
-from likeness.data.source.cells import apply_released_categories, cells_of, type_table
+from likeness.data.source.cells import apply_released, cells_of, type_table
 from likeness.data.source.contribution_bounding import bound_contributions, people_of
 from likeness.data.source.databases import Database
 from likeness.data.source.files import read_frame
@@ -335,7 +335,7 @@ def test_private_categories_are_counted_by_their_hashes(url: str) -> None:
     with pytest.raises(DataError, match="rows changed while they were counted"):
         there.texts_of("c", ["0" * 64])
     ((places, both), _) = there.counts([[Cells(0, 7)], [Cells(0, 7), Cells(7, 3, (0.3, 0.6))]], 1, False)
-    codes = Encoder(complete).encode(apply_released_categories(train, schema, complete))
+    codes = Encoder(complete).encode(apply_released(train, schema, complete))
     assert places[0].tolist() == np.bincount(codes["c"], minlength=7).tolist()
     assert both.reshape(7, 3).sum(axis=1).tolist() == places[0].tolist()
 

@@ -17,6 +17,7 @@ from likeness.methods import method_from
 from likeness.pipeline.datasets import MODELS
 from likeness.pipeline.project import Project
 from likeness.pipeline.synthetic_table import sample_request
+from likeness.release.private_bounds import BOUNDS
 
 PRIVACY, STATEMENT, CARD, SCHEMA = "privacy.json", "PRIVACY_STATEMENT.md", "README.md", "schema.yaml"
 SETTINGS, PLAN_FILE, LEDGER, CHECKSUMS = "settings.json", "plan.json", "ledger.jsonl", "SHA256SUMS"
@@ -24,6 +25,7 @@ TABLE = "synthetic.parquet"
 SPEC, WEIGHTS = "generator/spec.json", "generator/weights.safetensors"
 RELEASED = "released"
 _EMBEDDING = "embedding.safetensors"
+_OF_SCHEMA = ("categories_*", BOUNDS)
 _TEXTS = (PRIVACY, STATEMENT, CARD, LEDGER, CHECKSUMS)
 
 
@@ -39,7 +41,7 @@ class BundlePaths(ProjectPaths):
     @property
     def category_files(self) -> list[Path]:
         """Released files of open columns."""
-        return sorted((self.root / RELEASED).glob("categories_*.safetensors"))
+        return sorted(path for name in _OF_SCHEMA for path in (self.root / RELEASED).glob(f"{name}.safetensors"))
 
     @property
     def auxiliary_files(self) -> list[Path]:

@@ -109,11 +109,11 @@ def init(
             help="How a file is written, as `decimal=,`, `encoding=latin-1` or `sheet=visits`. Repeat it for others.",
         ),
     ] = None,
-    private_categories: Annotated[
+    private: Annotated[
         bool,
         typer.Option(
-            "--private-categories",
-            help="Only the label's categories are public. A part of the budget releases all others.",
+            "--private",
+            help="Only the label's categories are public. A part of the budget releases all others, and all bounds.",
         ),
     ] = False,
 ) -> None:
@@ -129,7 +129,7 @@ def init(
     ingest = section_in(read_content(_PARAMS), "ingest")  # readable, or refused
     now, unit, max_rows = section_in(ingest, "split"), None, None
     if people is not None or order is not None:  # the schema says the unit
-        table_options = {"label": label, "answers": answers, "split": split, "private-categories": private_categories}
+        table_options = {"label": label, "answers": answers, "split": split, "private": private}
         draft, people = _draft_of_histories(table, people, person, order, table_options)
         about = ""
     else:
@@ -153,12 +153,12 @@ def init(
     if nullable is not None:
         able = [each for each in draft.able() if not draft[each].is_settled]
         draft.nullable = parse_columns(nullable, list(draft), able)
-    if private_categories and not (ask and draft.label is None):
+    if private and not (ask and draft.label is None):
         draft.make_private()
     if split is not None:
         say(f"Column {split} says train or test and is no data. Its two words stand in params.yaml, ingest.split.")
     if ask:
-        _complete(Interview(_ask, say, draft, private_categories), target, settings, table.location)
+        _complete(Interview(_ask, say, draft, private), target, settings, table.location)
         return
     schema, all_train = draft.text(), split is None and not now.get("test_fraction")
     _write(target, schema, drafted)

@@ -75,7 +75,6 @@ class ProjectPaths:
     lock_copy = ProjectPath(".likeness/dvc.lock")
     site_cache = ProjectPath(".dvc/tmp/site")
     lock_of_dvc = ProjectPath(".dvc/tmp/rwlock")
-    command_of_dvc = ProjectPath(".dvc/tmp/lock")
     flow_runs = ProjectPath(".likeness/flow_runs")
     markers = ProjectPath(".likeness/stages")
     tracked = ProjectPath(".likeness/tracked.json")

@@ -34,6 +34,7 @@ from likeness.inference.axes import Axis
 from likeness.inference.terms import Histogram, Table, Terms
 from likeness.methods.maps import from_spec
 from likeness.privacy.receipt import Receipt
+from likeness.release.partition_selection import STAGE
 from likeness.release.released import Released
 
 _SAME = 1e-12  # two edges of equal width, computed from different numbers of bins
@@ -180,7 +181,7 @@ def _feature(release: Released, schema: Schema) -> Any:
     terms = spec.pop("terms", None)
     by_class = terms == "each_record" and receipt.num_groups == len(schema.classes)
     together = terms in ("all_records", "each_person") and receipt.num_groups == 1
-    if receipt.threshold is not None or receipt.is_choice or not (by_class or together):
+    if receipt.stage == STAGE or receipt.is_choice or not (by_class or together):
         return None
     feature = _map(spec, receipt)
     if isinstance(feature, TablesMap | ProductsMap) and width(feature) != release.values.shape[1]:

@@ -125,6 +125,7 @@ def account_of(
         notes(project.method, row_sets, auxiliary_of(released)),
         project.schema.rules,
         summary(row_sets, released, project.model.load_generators(project.paths.generator)),
+        [column.name for column in project.written_schema.unbounded_columns],
     ).to_json()
 
 
@@ -185,6 +186,7 @@ class AccountedRun:
         notes: see :func:`notes`.
         rules: of the schema, which every row keeps.
         relations: what a reader may believe, see :func:`likeness.inference.relations.summary`.
+        private_bounds: columns whose bounds were released.
     """
 
     params: Params
@@ -197,6 +199,7 @@ class AccountedRun:
     notes: Sequence[str] = ()
     rules: Sequence[Rule] = ()
     relations: Mapping[str, Any] | None = None
+    private_bounds: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The account, without the versions of the software."""
@@ -213,6 +216,7 @@ class AccountedRun:
             "notes": [*_notes_on_nights(receipts), *self.notes, *_notes_on_databases(receipts)],
             **({"rules": [rule.text for rule in self.rules]} if self.rules else {}),
             **({"relations": self.relations} if self.relations else {}),
+            **({"private_bounds": list(self.private_bounds)} if self.private_bounds else {}),
             "sample": self.sample,
             "outputs": self.outputs if private else {},  # without noise, a digest would reveal exact values
             "ledger": {"id": self.ledger.ledger_id, "lifetime": lifetime_of(self.ledger.budget)},

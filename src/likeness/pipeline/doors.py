@@ -1,14 +1,14 @@
 """The doors to the private rows of a project."""
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from likeness.core.errors import ArtifactError
 from likeness.core.paths import row_set_file
 from likeness.data.encoding.layout import encoding_digest
 from likeness.data.private_tables import text_columns
 from likeness.pipeline.counts import COUNTED, memory_of
-from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, dataset_of
+from likeness.pipeline.private_rows import ColumnPartitions, EncodedRows, GridRows, dataset_of
 from likeness.pipeline.project import Project
 
 if TYPE_CHECKING:
@@ -62,12 +62,26 @@ def partition_door(project: Project, column: str) -> "Door":
     """
     from likeness.release.door import Door
 
-    table, schema = project.paths.table, project.written_schema
-    dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {})
-    if not {open_column.name for open_column in schema.open_columns} <= set(text_columns(table)):
-        raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: likeness run")
-    dataset = replace(dataset, encoding=encoding_digest(schema))
-    read: ColumnPartitions | CountReader = ColumnPartitions(table.absolute(), manifest, column)
+    dataset, manifest = _typed_rows_of(project)
+    read: ColumnPartitions | CountReader = ColumnPartitions(project.paths.table.absolute(), manifest, column)
     if COUNTED in manifest:
         read = project.backend.reader(dataset.digest, project.ledger.key)
     return Door(project.written_plan, project.ledger_to_spend, dataset, read, project.provenance)
+
+
+def bounds_door(project: Project) -> "Door":
+    """The door to the cells of the unbounded columns; raises as :func:`partition_door`."""
+    from likeness.release.door import Door
+
+    dataset, manifest = _typed_rows_of(project)
+    read = GridRows(project.paths.table.absolute(), manifest, project.written_schema)
+    return Door(project.written_plan, project.ledger_to_spend, dataset, read, project.provenance)
+
+
+def _typed_rows_of(project: Project) -> "tuple[Dataset, dict[str, Any]]":
+    """Tell whose rows the typed table holds, and give its manifest."""
+    table, schema = project.paths.table, project.written_schema
+    dataset, manifest = dataset_of(project.complete_params, table, project.ledger.id, {})
+    if not {column.name for column in schema.open_columns} <= set(text_columns(table)):
+        raise ArtifactError(f"{table} was written under another ingest.schema than params.yaml has. Run: likeness run")
+    return replace(dataset, encoding=encoding_digest(schema)), manifest

@@ -11,14 +11,13 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from likeness.core.files import file_lock, make_private_folder, whole_file
+from likeness.core.files import make_private_folder, whole_file
 from likeness.core.paths import ProjectPaths
 from likeness.core.yaml import load_written
 
@@ -86,12 +85,6 @@ def cut_files(root: Path) -> list[Path]:
 
 def run_at_work(root: Path) -> str:
     """Name the processes of DVC that use files of the project now, without those that ended; empty if there is none."""
-    lock = (root / ProjectPaths.command_of_dvc).resolve()
-    try:
-        with file_lock(lock, 0) if lock.exists() else nullcontext():
-            pass
-    except TimeoutError as holder:
-        return f"a command of DVC is at work in this folder: {holder}. Wait, or end it."
     try:
         held = json.loads((root / ProjectPaths.lock_of_dvc).read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):

@@ -14,7 +14,7 @@ from likeness.data.private_tables import as_written, private_chunks
 from likeness.data.schema.column import PERSON_COLUMN, SPLIT_COLUMN
 from likeness.data.schema.constrained_tables import forward_transform
 from likeness.data.schema.schema import Schema
-from likeness.data.source.cells import apply_released_categories
+from likeness.data.source.cells import apply_released
 from likeness.data.source.contribution_bounding import bound_contributions, person_numbers
 from likeness.data.source.files import parquet_rows, raw_chunks, read_frame, read_frame_people, read_source, typed_chunk
 from likeness.data.source.row_digests import ColumnsOfSource, SourceDigest, TypedDigest, row_hashes
@@ -332,7 +332,7 @@ def encoded_rows(
             return
         chunk = as_written(rows)
         beside = {PERSON: chunk[PERSON].to_numpy()} if PERSON in chunk else {}
-        typed = forward_transform(apply_released_categories(chunk, written, schema), schema)
+        typed = forward_transform(apply_released(chunk, written, schema), schema)
         yield with_columns(encoder.encode(typed, compact=True), beside)
 
     count = max(1, min(_ENCODED_ROWS, _ENCODED_CELLS // len(schema.names)))

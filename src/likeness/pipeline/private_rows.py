@@ -31,6 +31,7 @@ from likeness.features.cells import CodedRows, Columns
 from likeness.ledger.reservation import Dataset
 from likeness.pipeline.sources import check_number
 from likeness.release.partition_selection import Partitions
+from likeness.release.private_bounds import grid_rows, grid_schema
 from likeness.release.records import Records
 
 if TYPE_CHECKING:
@@ -153,6 +154,34 @@ class ColumnPartitions:
         persons = [] if self.manifest.get("unit") is None else [PERSON]
         for chunk in iter_private(self.path, [self.column, SPLIT, *persons], _MOST_ROWS, self.manifest):
             yield _texts(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
+
+
+@dataclass(frozen=True)
+class GridRows:
+    """The cells of the unbounded columns in the training rows of an ingested table: opened when called; holds no row.
+
+    Attributes:
+        path: of the table.
+        manifest: of the table that is meant.
+        schema: as it is written.
+    """
+
+    path: Path
+    manifest: Mapping[str, Any]
+    schema: Schema
+
+    def __call__(self) -> Iterator[Records]:
+        """The rows, in order.
+
+        Raises:
+            ArtifactError: the table has another manifest.
+        """
+        names = [column.name for column in self.schema.unbounded_columns]
+        persons, grids = [] if self.manifest.get("unit") is None else [PERSON], grid_schema(self.schema)
+        for chunk in iter_private(self.path, [*names, SPLIT, *persons], _MOST_ROWS, self.manifest):
+            rows = chunk[(chunk[SPLIT] == "train").to_numpy()]
+            people = rows[PERSON].to_numpy() if persons else None
+            yield from encoded_chunks(grid_rows(rows, self.schema), grids, people)
 
 
 def _chunk_rows(encoder: Encoder) -> int:

@@ -135,16 +135,16 @@ class Project:
 
     @cached_property
     def schema(self) -> "Schema":
-        """The public schema, with the released categories of its open columns.
+        """The public schema, with the released categories and bounds of its columns.
 
         Raises:
-            ArtifactError: no categories are released yet, or those of another schema.
+            ArtifactError: they are not released yet, or those of another schema.
         """
-        from likeness.release.partition_selection import complete_schema
+        from likeness.release.private_bounds import complete_schema
         from likeness.release.released import load_released
 
         written = self.written_schema
-        if not written.open_columns:
+        if not written.open_columns and not written.unbounded_columns:
             return written
         return complete_schema(written, [load_released(path) for path in self.paths.category_files])
 
@@ -204,6 +204,7 @@ class Project:
         """
         from likeness.methods import distribution_of
         from likeness.release.partition_selection import STAGE, query_name
+        from likeness.release.private_bounds import bounds_share
 
         privacy, categories = self.params.privacy, self.params.categories
         # Stand-ins for the categories that a column may get.
@@ -220,7 +221,7 @@ class Project:
             adjacency=Adjacency(privacy.adjacency),
             num_records=privacy.num_records,
             unit=self.complete_params.ingest.unit,
-            selection=[QueryShare(name, STAGE, *parts) for name in names],
+            selection=[*(QueryShare(name, STAGE, *parts) for name in names), *bounds_share(self.written_schema)],
             plugin=distribution_of(self.params.method),
         )
 

@@ -32,7 +32,8 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.cohorts import MOST_NIGHTS, Cohort
 from likeness.release.door import current_draw
-from likeness.release.partition_selection import complete_schema, partition_queries
+from likeness.release.partition_selection import partition_queries
+from likeness.release.private_bounds import bounds_query, complete_schema
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import AnyQuery, noise_scale, request_of
 from likeness.release.store import stored_bytes
@@ -93,17 +94,19 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
         data = stored_bytes(ledger, key) if key in reserved else None
         return None if data is None else from_bytes(data, key[:12])
 
-    categories: list[Released] = []
-    for selection in partition_queries(schema, plan, project.params.categories.most):
-        key = key_of(selection, encoding_digest(schema))
-        yield selection.name, key
+    answered: list[Released] = []
+    asked: list[AnyQuery] = [*partition_queries(schema, plan, project.params.categories.most)]
+    asked += [bounds_query(schema)] if schema.unbounded_columns else []
+    for first in asked:
+        key = key_of(first, encoding_digest(schema))
+        yield first.name, key
         if (answer := answer_to(key)) is not None:
-            categories.append(answer)
-    if len(categories) < len(schema.open_columns):
+            answered.append(answer)
+    if len(answered) < len(asked):
         return
     with contextlib.suppress(KeyError):  # of a query that needs a missing answer: it and all later ones are new
         # The released categories encode the rows of the queries below.
-        for row_set in project.row_sets_of(complete_schema(schema, categories)):
+        for row_set in project.row_sets_of(complete_schema(schema, answered)):
             auxiliary: dict[str, Released] = {}
             for query in recipe.auxiliary_queries(row_set.context, auxiliary):
                 named = row_set.scope(query)

@@ -18,6 +18,7 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import rho_for
 from likeness.privacy.plan import Plan
 from likeness.release.partition_selection import partition_queries
+from likeness.release.private_bounds import bounds_query
 from likeness.release.request import noise_scale
 
 MOST_NOISE = 0.25
@@ -86,6 +87,21 @@ class CategoriesForecast:
 
 
 @dataclass(frozen=True)
+class BoundsForecast:
+    """The columns whose bounds are private.
+
+    Attributes:
+        columns: their names.
+        sigma: of the noise in each cell of their histograms, in records.
+        share: of ρ.
+    """
+
+    columns: tuple[str, ...]
+    sigma: float
+    share: float
+
+
+@dataclass(frozen=True)
 class Remedy:
     """A change of the settings that would leave more.
 
@@ -108,6 +124,7 @@ class Forecast:
         categories: columns whose categories are private. Width and queries assume as many categories as ``most`` and
             the number of records allow. Each column needs records for two categories. The rule does not apply to their
             cells, whose number nobody knows yet.
+        bounds: columns whose bounds are private; None: there are none.
         queries: all others.
         records: the fewest for which the rule holds everywhere.
         expected: what noise leaves of each sort of rows; none without a number of records, or if the method says none.
@@ -131,6 +148,7 @@ class Forecast:
     training_seconds: float | None
     evaluation_seconds: float | None
     categories: tuple[CategoriesForecast, ...] = ()
+    bounds: BoundsForecast | None = None
     expected: tuple[Expected, ...] = ()
     relation_records: int | None = None
     remedies: tuple[Remedy, ...] = ()
@@ -176,6 +194,7 @@ def forecast(project: Project, rows: int | None = None) -> Forecast:
         training_seconds=training_seconds(recipe, facts, coordinates),
         evaluation_seconds=judged,
         categories=categories,
+        bounds=_bounds(project, plan),
         expected=tuple(accuracy for accuracy in expected if accuracy is not None),
         relation_records=max(
             (math.ceil(_MANY * accuracy.detectable / RELATION) for accuracy in many if accuracy), default=None
@@ -263,6 +282,14 @@ def _categories(project: Project, plan: Plan) -> Iterator[CategoriesForecast]:
         threshold, sigma = query.threshold(scale, plan.unit) / step, scale / step
         often = math.ceil(threshold + 2 * sigma)
         yield CategoriesForecast(query.column, threshold, sigma, often, query.delta_keys, query.most)
+
+
+def _bounds(project: Project, plan: Plan) -> BoundsForecast | None:
+    schema = project.written_schema
+    if not schema.unbounded_columns:
+        return None
+    query, names = bounds_query(schema), tuple(column.name for column in schema.unbounded_columns)
+    return BoundsForecast(names, noise_scale(query, plan) * 2.0**-query.lattice_bits, plan.query(query.name).share)
 
 
 def training_seconds(recipe: Method, facts: Context, coordinates: Mapping[str, int]) -> float | None:

@@ -42,7 +42,7 @@ _FORMS = """What is possible, from public knowledge. Do not look at the rows.
 0..110                     a number. You may add: log, decimals 2, spikes 0 40
 1990-01-01..2026-12-31     a date. You may add: format %d.%m.%Y
 red, green, blue           categories. "others ..." at the end takes every other value
-private                    categories that nobody may know. A part of the budget finds them
+private                    a range or categories that nobody may know. A part of the budget finds them
 no/yes                     two words
 low < middle < high        categories in their order
 drop: free text            leaves the column out, and says why
@@ -92,7 +92,7 @@ class Interview:
         ask: shows a text and returns the typed line.
         tell: shows a line.
         draft: what is said already. It stays as it is.
-        private: whether all open categories but the label's are private.
+        private: whether all open bounds and categories but the label's are private.
         lines: accepted ones of an interview that stopped, each behind the key of its question.
         save: keeps the lines, after each answer.
     """

@@ -20,7 +20,6 @@ from likeness.ledger.home import locate
 from likeness.ledger.ledger import Ledger
 from likeness.pipeline.other_ledgers import LedgerReference, refuse_other_ledger
 from likeness.preflight.faults import columns_of, faults_of, needed_of
-from likeness.preflight.sdv import draft
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -72,10 +71,7 @@ class MissingInputs:
         self.add_refusal(check)
 
     def schema(self, schema: Any, frame: "DataFrame | Any") -> None:
-        """Add what a schema lacks, or a draft of the frame where there is none; and columns that the frame lacks."""
-        if schema is None and hasattr(frame, "dtypes"):
-            self.line("synthesizer.schema = schema = likeness.draft(frame)", SchemaError)
-            schema = draft(frame)
+        """Add what a schema lacks, and columns that the frame lacks."""
         if schema is None:
             self._wrong("schema is missing. Give a Schema, a mapping, or the path of a schema file.", ParamsError)
         elif isinstance(schema, SchemaDraft) and schema.missing():

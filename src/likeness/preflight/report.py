@@ -101,6 +101,13 @@ def _forecast_lines(forecast: Forecast) -> list[str]:
             f"{each.most:,} are released{every}; others become the column's other. Cost: {each.delta:.3g} of delta"
             f"{every}"
         )
+    if forecast.bounds is not None:
+        unbounded = ", ".join(f"'{name}'" for name in forecast.bounds.columns)
+        lines.append(
+            f"  bounds of {unbounded}: private. Their histograms cost {forecast.bounds.share:.0%} of rho (noise sigma "
+            f"{forecast.bounds.sigma:.4g} records). Sizes that fewer than about {math.ceil(forecast.bounds.sigma):,} "
+            "records have may be clipped. Public bounds in the schema are free and sharper"
+        )
     for query in forecast.queries:
         lines.append(
             f"  {query.query}: {query.coordinates:,} coordinate{'s' if query.coordinates > 1 else ''}, sensitivity "

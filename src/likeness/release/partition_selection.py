@@ -170,7 +170,7 @@ def select_keys(keys: Sequence[str], noisy: NDArray[np.int64], threshold: int, m
     return sorted(largest)
 
 
-def complete_schema(schema: Schema, released: Sequence[Released]) -> Schema:
+def complete_categories(schema: Schema, released: Sequence[Released]) -> Schema:
     """A schema whose open columns have their released categories. This is post-processing.
 
     Raises:

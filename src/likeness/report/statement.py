@@ -37,6 +37,7 @@ def statement(privacy: dict[str, Any]) -> str:
         f"(target ε = {number(target['epsilon'])}, δ = {number(target['delta'])}), {_conversion(total)}, "
         f"total ρ = {number(total['rho'])}.",
         *_categories(privacy),
+        *_bounds(privacy),
         f"- **For comparison:** composition of Rényi differential privacy gives ε = {number(total['epsilon_rdp'])}; "
         f"were the noise continuous, exact composition of Gaussians would give {number(total['epsilon_gaussian'])}.",
         f"- **Lifetime of these people in ledger `{privacy['ledger']['id']}`:** "
@@ -78,8 +79,8 @@ def _not_covered(privacy: Mapping[str, Any]) -> list[str]:
         "",
         "## What is not covered",
         "",
-        f"- What was taken as public: the schema (columns, bounds, {_public_categories(privacy)}), the split, "
-        "the settings in params.yaml."
+        f"- What was taken as public: the schema (columns, {_public_bounds(privacy)}, {_public_categories(privacy)}), "
+        "the split, the settings in params.yaml."
         " If one of them was read off the rows, this statement does not hold.",
         "- A person with more than one value of the column that names people."
         if privacy.get("rows_of_a_person")
@@ -123,10 +124,25 @@ def _categories(privacy: Mapping[str, Any]) -> list[str]:
     return lines
 
 
+def _bounds(privacy: Mapping[str, Any]) -> list[str]:
+    """The columns whose bounds were released."""
+    names = ", ".join(map(code_span, privacy.get("private_bounds", ())))
+    if not names:
+        return []
+    return [
+        f"- **Bounds of {names}:** not taken as public. They follow from one noisy histogram of each column on a "
+        "public grid. Values beyond them were clipped, so means are those of clipped values."
+    ]
+
+
 def _public_categories(privacy: Mapping[str, Any]) -> str:
     names = ", ".join(code_span(query["map"]["column"]) for query in _thresholds(privacy))
     categories = f"categories but those of {names}" if names else "categories"
     return f"{categories}, rules" if privacy.get("rules") else categories
+
+
+def _public_bounds(privacy: Mapping[str, Any]) -> str:
+    return "bounds but those above" if privacy.get("private_bounds") else "bounds"
 
 
 def _thresholds_part(lifetime: Mapping[str, Any]) -> str:

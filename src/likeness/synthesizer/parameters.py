@@ -1,27 +1,32 @@
 """Parameters of a synthesizer: what is wrong with them, as the settings of params.yaml, and as JSON."""
 
 from collections.abc import Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from likeness.config.params import ONE_PERSON, ONE_ROW, LedgerSettings, Params, Privacy, Train
 from likeness.core.artifacts import Artifacts
-from likeness.core.errors import NotFittedError, ParamsError
+from likeness.core.errors import NotFittedError, ParamsError, SchemaError
 from likeness.core.hashing import json_value
 from likeness.core.typed import build, require
 from likeness.data.schema.draft import SchemaDraft
+from likeness.data.schema.kinds import Categorical
 from likeness.data.schema.row_sets import PublicSchema
 from likeness.data.schema.schema import Schema
 from likeness.methods import DEFAULT, method_named
 from likeness.pipeline.other_ledgers import LedgerReference
 from likeness.pipeline.project import Project
 from likeness.preflight.missing_inputs import MissingInputs
+from likeness.preflight.sdv import draft
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+P = TypeVar("P", bound="Parameters")
+_OF_FRAME = "names and dtypes of the frame"  # the source of such a schema
 _LONGEST = 100  # characters of a parameter that the representation shows
 
 
@@ -86,7 +91,9 @@ class Parameters(Estimator):
         delta: δ, well below 1 / number of records.
         schema: public knowledge of the columns: a :class:`~likeness.data.schema.schema.Schema`, a completed
             ``likeness.draft(frame)``, the path of a schema file, or its content as a mapping. For people with histories
-            a :class:`likeness.HistorySchema`.
+            a :class:`likeness.HistorySchema`. None: names and dtypes of the frame are public, and nothing else is. Then
+            bounds and categories are released with a part of the budget.
+        label: without a schema, the column to be predicted; None: there is none.
         adjacency: ``add_remove_one`` (the number of records is private) or ``replace_one`` (it is public).
         num_records: number of rows; with ``replace_one`` only, and then always.
         population: a name for the people in the data. New versions of the data keep it, and costs add up under it.
@@ -113,6 +120,7 @@ class Parameters(Estimator):
     epsilon: float = 1.0
     delta: float = 1e-5
     schema: PublicSchema | SchemaDraft | Mapping[str, Any] | str | Path | None = None
+    label: str | None = None
     adjacency: str = Privacy.adjacency
     num_records: int | None = None
     population: str | None = None
@@ -186,6 +194,31 @@ def _unit(parameters: Parameters) -> dict[str, Any] | None:
 
 def _home(parameters: Parameters) -> str | None:
     return None if parameters.ledger_home is None else str(parameters.ledger_home)
+
+
+def with_schema(parameters: P, frame: "DataFrame | None") -> P:
+    """Parameters with a schema: without one, that of a frame whose names and dtypes alone are public.
+
+    Raises:
+        SchemaError: a label has no public classes, or is no column.
+    """
+    if parameters.schema is not None or frame is None:
+        return parameters
+    schema = draft(frame)
+    schema.source, schema.label, schema.person = _OF_FRAME, parameters.label, parameters.unit_column
+    if (label := parameters.label) is not None and schema[label].kind == Categorical.name:
+        if not hasattr(frame[label], "cat"):
+            lines = f"schema = likeness.draft(frame); schema.label = {label!r}; schema.source = {_OF_FRAME!r}"
+            question = f"schema[{label!r}].categories = ?  # every class of the label, from public knowledge"
+            raise SchemaError(
+                f"label '{label}': its classes must be public. Run these lines first:\n{lines}\n{question}\n"
+                "schema.make_private(); synthesizer.schema = schema"
+            )
+        schema[label].categories = [str(category) for category in frame[label].cat.categories]
+    schema.make_private()
+    drafted = copy(parameters)
+    drafted.schema = schema
+    return drafted
 
 
 def refuse_faults(parameters: Parameters, frame: Any = None) -> None:

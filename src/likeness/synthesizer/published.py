@@ -33,7 +33,7 @@ from likeness.release.released import Released, load_released
 from likeness.report.files import read_losses
 from likeness.report.statement import statement
 from likeness.stages import STAGES
-from likeness.synthesizer.parameters import Parameters, from_plain, project_of, refuse_faults
+from likeness.synthesizer.parameters import Parameters, from_plain, project_of, refuse_faults, with_schema
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -274,7 +274,9 @@ def fit(synthesizer: Parameters, frames: Any, person: str | None) -> Published:
     """
     named = frames if isinstance(frames, Mapping) else {"": frames}
     given_tables = {name: pandas_frame(frame) for name, frame in named.items()}
-    refuse_faults(synthesizer, given_tables.get("", (None,))[0])
+    frame = given_tables.get("", (None,))[0]
+    synthesizer = with_schema(synthesizer, frame)
+    refuse_faults(synthesizer, frame)
     model = model_of(synthesizer.public_schema)
     tables = model.frames_by_table(given_tables, person)
     artifacts, stages = Artifacts(), {stage.name: stage for stage in STAGES}

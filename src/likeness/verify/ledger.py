@@ -17,6 +17,7 @@ from likeness.core.errors import MissingPackageError, ParamsError
 from likeness.core.format import HERE, RECIPE, check_known
 from likeness.core.hashing import canonical_json, sha256_json
 from likeness.data.encoding.layout import encoding_digest
+from likeness.features.column_marginals import ColumnMarginals
 from likeness.ledger.budget import Budget, Cost
 from likeness.ledger.records import (
     DAY,
@@ -43,6 +44,7 @@ from likeness.privacy.cohorts import Cohort, Composition
 from likeness.privacy.lattice_error import ALLOWANCE, discretization_error
 from likeness.privacy.receipt import FACTS, Receipt
 from likeness.release.partition_selection import STAGE as SELECTION_STAGE
+from likeness.release.private_bounds import BOUNDS
 from likeness.release.request import REQUEST_KEYS, key_in, request_in
 from likeness.release.sums.backends import counted_tables
 from likeness.verify.receipts import KEYS, check_claim, maps_in
@@ -192,7 +194,8 @@ def entries(bundle: Bundle) -> str:
         require(receipt.key not in lost, f"{name}: the ledger gave this release up")
         digest = bundle.sha256(name)
         require(committed[receipt.key]["sha256"] == digest, f"{name}: other bytes than the ledger committed")
-        encoding = rows_of(bundle.project.row_sets, receipt.query).encoding if receipt.threshold is None else written
+        of_schema = receipt.stage == SELECTION_STAGE
+        encoding = written if of_schema else rows_of(bundle.project.row_sets, receipt.query).encoding
         require(entry.body["encoding"] == encoding, f"{name}: the ledger reserved another encoding")
     _check_published(bundle)
     return f"{len(bundle.released_files)} releases were reserved, committed and published as they are here"
@@ -357,10 +360,11 @@ class _Spending:
         consistent = METHODS.is_ours(body["method"]) is (body["plugin"] == "")
         require(consistent or not METHODS.are_declared, f"{name} names another distribution than that of its method")
         is_selection = re.fullmatch(_SELECTION, body["query"]) is not None
-        signs = {body["stage"] == SELECTION_STAGE, body["threshold"] is not None, KEYS in maps}
+        bounds = (body["query"], body["stage"], maps) == (BOUNDS, SELECTION_STAGE, [ColumnMarginals.name])
+        signs = {body["stage"] == SELECTION_STAGE and not bounds, body["threshold"] is not None, KEYS in maps}
         require(signs == {is_selection}, f"{name} is a selection of categories in part only")
-        named = is_selection
-        if method is not None and not is_selection:
+        named = is_selection or bounds
+        if method is not None and not named:
             query_name, asking = _bare_name(body["query"]), (body["stage"], str(body["feature"].get("map")))
             named, foreign = method.allows(query_name, *asking), (set(maps) & known_maps().keys()) - maps_of(method)
             # A data set of a wing that is not here puts a word of its own before the names of queries.

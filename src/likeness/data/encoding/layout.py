@@ -66,7 +66,7 @@ class Layout:
             if column.is_categorical:
                 blocks.append(Block(column.name, "onehot", start, start + column.width))
                 continue
-            blocks.append(Block(column.name, "unit", start, start + 1))
+            blocks.append(Block(column.name, "unit", start, start + column.width - column.nullable))
             if column.nullable:
                 blocks.append(Block(column.name, "indicator", start + 1, start + 2))
         return cls(tuple(blocks), len(schema.classes))

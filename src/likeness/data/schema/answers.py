@@ -59,6 +59,8 @@ def read_answer(text: str, guessed: str) -> Answer:
 
 def _kind_from_form(text: str, guessed: str) -> tuple[str, str]:
     """The kind that a text without a kind's name means, and the rest of the text."""
+    if text.split()[:1] == [PRIVATE]:
+        return guessed, text
     is_number = not KINDS[guessed].is_categorical
     pair = _TWO.fullmatch(text)
     if pair:
@@ -77,7 +79,7 @@ def _kind_from_form(text: str, guessed: str) -> tuple[str, str]:
     listed = text.split(", ")
     starts = any(re.match(kind.pattern, text, re.ASCII) for kind in ranked if not kind.is_categorical)
     is_list = len(listed) > 2 or (len(listed) > 1 and not starts) or LESS.search(text) is not None
-    return (Categorical.name if is_number and (is_list or text == PRIVATE) else guessed), text
+    return (Categorical.name if is_number and is_list else guessed), text
 
 
 def parse_columns(text: str, columns: Sequence[str], answerable: Sequence[str]) -> frozenset[str]:

@@ -12,7 +12,7 @@ from likeness.core.errors import SchemaError
 from likeness.core.extras import pa, pc, pd
 from likeness.core.text import did_you_mean, excerpt, fault_of, normal_text
 from likeness.data.schema.dtypes import EXAMPLES, parse_dtype
-from likeness.data.schema.kinds import KINDS, Kind
+from likeness.data.schema.kinds import KINDS, PRIVATE, Kind
 from likeness.data.schema.kinds.kind import ColumnFacts
 
 # The split travels in the private table under this name. No column begins and ends with two underscores.
@@ -61,10 +61,11 @@ class Column(ColumnFacts):
         """Number of encoded coordinates: one-hot with a place for missing, or a unit and its missing indicator.
 
         Raises:
-            SchemaError: the column is open.
+            SchemaError: categories or bounds are not released yet.
         """
-        if self.open:
-            raise SchemaError(f"column '{self.name}': its categories are not released yet. Run: likeness run")
+        if self.open or self.unbounded:
+            what = "categories" if self.open else "bounds"
+            raise SchemaError(f"column '{self.name}': its {what} are not released yet. Run: likeness run")
         return (len(self.categories) if self.is_categorical else 1) + int(self.nullable)
 
     def to_typed(self, numbers: ArrayLike) -> "pd.Series[Any]":
@@ -99,7 +100,9 @@ class Column(ColumnFacts):
 
     @property
     def range_text(self) -> str:
-        """The bounds for people, with all digits."""
+        """The bounds for people, with all digits; or the word for those that are not released yet."""
+        if self.unbounded:
+            return PRIVATE
         texts = (f"{end:.15g}" if self.type.numeric_source else self.type.text(end) for end in self.bounds)
         return " to ".join(texts)
 

@@ -33,7 +33,8 @@ class Question:
 class ColumnDraft:
     """One column of a draft. Every key that the schema has for its kind is an attribute, and ``bounds`` is two of them.
 
-    A value that breaks a rule of the schema is refused at once. None takes a value back.
+    ``bounds`` may be ``"private"``, too. A value that breaks a rule of the schema is refused at once. None takes a
+    value back.
 
     Examples:
         >>> column = ColumnDraft("age", "integer")
@@ -53,7 +54,7 @@ class ColumnDraft:
         """Look up a key of the column; None where it is open."""
         if key.startswith("_"):
             raise AttributeError(key)
-        if key == "bounds":
+        if key == "bounds" and key not in self._spec:
             return tuple(self._spec[end] for end in BOUNDS) if set(BOUNDS) <= set(self._spec) else None
         return self._spec.get(key)
 
@@ -68,9 +69,11 @@ class ColumnDraft:
         if key == "kind":
             edits = self._spec_for_kind(value)
         elif key == "bounds":
-            if value is not None and not (isinstance(value, list) and len(value) == len(BOUNDS)):
-                raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110).")
-            edits = dict(zip(BOUNDS, value or (None, None), strict=True))
+            private = value == PRIVATE
+            if value is not None and not private and not (isinstance(value, list) and len(value) == len(BOUNDS)):
+                raise SchemaError(f"column '{self._name}': bounds must be a pair, as (0, 110), or '{PRIVATE}'.")
+            pair = (None, None) if private or value is None else value
+            edits = {**dict(zip(BOUNDS, pair, strict=True)), key: PRIVATE if private else None}
         elif (key, value) == ("categories", PRIVATE):
             edits = {key: value, "ordered": None}
         spec = edits if key == "kind" else {**self._spec, **edits}
@@ -143,11 +146,13 @@ class ColumnDraft:
         """List the open questions, without ``nullable``, which a label has not."""
         why = ("reason", "why the column is left out; or another kind")
         questions = (why,) if self.kind == DROP else KINDS[self.kind].questions
-        return [Question(self._name, key, text) for key, text in questions if key not in self._spec]
+        known = {*self._spec, *(BOUNDS if "bounds" in self._spec else ())}
+        return [Question(self._name, key, text) for key, text in questions if key not in known]
 
     def to_dict(self) -> dict[str, Any]:
         """The column's mapping as a schema file has it; an open question is None."""
-        spec = {key: value for key, value in self._spec.items() if (key, value) != ("nullable", False)}
+        usual = ("nullable", self._spec.get("bounds") == PRIVATE)
+        spec = {key: value for key, value in self._spec.items() if (key, value) != usual}
         return {**spec, **{question.key: None for question in self.questions()}}
 
     def missing(self) -> dict[str, str]:

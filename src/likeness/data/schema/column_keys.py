@@ -1,7 +1,7 @@
 """A column from its mapping in the YAML file: which keys a kind has, and what each may hold."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from likeness.core.errors import SchemaError
@@ -76,14 +76,15 @@ class _Reading:
         rules = KINDS.get(kind, KINDS[Numeric.name])
         spec = {key: value for key, value in self.spec.items() if kind not in KINDS or key in rules.keys}
         self.spec, private = spec, spec.get("categories") == PRIVATE
+        lower, upper = self._bounds(rules)
         values: dict[str, Any] = {
-            "lower": self._read_bound(rules, "lower", spec.get("lower")),
-            "upper": self._read_bound(rules, "upper", spec.get("upper")),
+            "lower": lower,
+            "upper": upper,
             "categories": () if private else self._texts("categories", truth=bool(rules.default_categories)),
             "other": (OTHER if private else None) if spec.get("other") is None else str(spec["other"]),
             "open": private,
             "ordered": self._truth("ordered"),
-            "nullable": self._truth("nullable"),
+            "nullable": self._truth("nullable", spec.get("bounds") == PRIVATE),
             "transform": str(spec.get("transform", "none")),
             "missing_values": self._texts("missing_values"),
             "spikes": self._spikes(rules, spec.get("spikes", ())),
@@ -94,6 +95,8 @@ class _Reading:
             values["categories"] = rules.default_categories
         try:
             column = Column(name=self.name, kind=kind, **values)
+            if spec.get("bounds") == PRIVATE and rules.grid(column):
+                column = replace(column, unbounded=True)
         except SchemaError as error:
             noted = {key for key, _ in self.faults}
             # A value that could not be read is not also missing.
@@ -102,8 +105,19 @@ class _Reading:
             _refuse(self.faults)
         return column
 
-    def _truth(self, key: str) -> bool:
-        value = self.spec.get(key, False)
+    def _bounds(self, kind: Kind) -> tuple[float | None, float | None]:
+        """Both bounds; those of the kind where the column's own are private."""
+        private = self.spec.get("bounds")
+        if private is None:
+            lower, upper = (self._read_bound(kind, key, self.spec.get(key)) for key in _PARTNER)
+            return lower, upper
+        if private != PRIVATE or not self.spec.keys().isdisjoint(_PARTNER):
+            self.fault("bounds", f"bounds must be the word {PRIVATE}, without lower and upper. Or give both of these.")
+        decimals = self.spec.get("decimals")
+        return kind.widest(decimals if type(decimals) is int else None) or (None, None)
+
+    def _truth(self, key: str, usual: bool = False) -> bool:
+        value = self.spec.get(key, usual)
         if not isinstance(value, bool):
             self.fault(key, f"{key} must be true or false.")
         return value is True

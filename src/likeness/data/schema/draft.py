@@ -13,7 +13,7 @@ from likeness.core.errors import SchemaError
 from likeness.core.text import did_you_mean
 from likeness.data.schema.answers import column_called, read_answer
 from likeness.data.schema.column_draft import ColumnDraft, ColumnDrafts, Question, python_text
-from likeness.data.schema.column_keys import DROP, NAMES_PERSON
+from likeness.data.schema.column_keys import DROP, NAMES_PERSON, keys_of
 from likeness.data.schema.kinds import KINDS, PRIVATE, Categorical, Integer
 from likeness.data.schema.schema import Schema
 from likeness.data.schema.yaml import GUESSED, Comments, schema_yaml
@@ -158,10 +158,13 @@ class SchemaDraft:
         return TableQuestions(self)
 
     def make_private(self) -> None:
-        """Let all open categories but the label's be private."""
+        """Let all open categories and bounds but the label's categories be private. Then a value may be missing."""
         for name, column in self._columns.items():
-            if column.is_guessed and column.kind == Categorical.name and name != self._label:
+            listed = name == self._label and column.kind == Categorical.name  # classes are public
+            if column.is_guessed and not listed and {"other", "bounds"} & {*keys_of(column.kind)}:
                 self.answer(name, PRIVATE)
+        if self.nullable is None:
+            self.nullable = "all"
 
     def able(self) -> list[str]:
         """The columns in which a value may be missing: all but the label and those that are dropped."""

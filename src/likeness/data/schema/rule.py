@@ -103,13 +103,14 @@ def column_of(name: Any, number: int, columns: Columns) -> Column:
     """A column that a rule names.
 
     Raises:
-        SchemaError: there is none, or its categories are private.
+        SchemaError: there is none, or its categories or bounds are private.
     """
     column = columns.get(str(name))
     if column is None:
         raise refuse(number, f"'{name}' is not a column.{choices(name, columns, 'Columns')}")
-    if column.open:
-        raise refuse(number, f"column '{name}' has private categories. A rule is public, so it cannot name them.")
+    if column.open or column.unbounded:
+        what = "categories" if column.open else "bounds"
+        raise refuse(number, f"column '{name}' has private {what}. A rule is public: give public ones, or drop it.")
     return column
 
 

@@ -113,14 +113,31 @@ class Schema:
         )
         return replace(self, columns=columns)
 
+    def with_bounds(self, released: Mapping[str, tuple[float, float, str]]) -> "Schema":
+        """The schema with the released lower and upper bound of each unbounded column, and its transform.
+
+        Raises:
+            SchemaError: the names are not those of the unbounded columns.
+        """
+        if set(released) != {column.name for column in self.unbounded_columns}:
+            raise SchemaError("the released bounds are not those of the schema's columns. Run: likeness run")
+        columns = list[Column]()
+        for column in self.columns:
+            if column.unbounded:
+                lower, upper, transform = released[column.name]
+                column = replace(column, unbounded=False, lower=lower, upper=upper, transform=transform)
+            columns.append(column)
+        return replace(self, columns=tuple(columns))
+
     def with_stand_ins(self, most: int) -> "Schema":
-        """The schema with ``most`` stand-ins in each open column, the largest possible release."""
+        """The schema with ``most`` stand-ins in each open column, the largest possible release, and widest bounds."""
         released = {}
         for column in self.open_columns:
             taken = {column.other, *column.missing_values}
             names = (name for name in (f"category {index}" for index in count(1)) if name not in taken)
             released[column.name] = list(islice(names, most))
-        return self.with_categories(released)
+        bounds = {column.name: (*column.bounds, column.transform) for column in self.unbounded_columns}
+        return self.with_categories(released).with_bounds(bounds)
 
     def _check_label(self) -> None:
         if self.label is None:
@@ -257,6 +274,11 @@ class Schema:
     def open_columns(self) -> tuple[Column, ...]:
         """Columns with private categories that are not released yet."""
         return tuple(column for column in self.columns if column.open)
+
+    @property
+    def unbounded_columns(self) -> tuple[Column, ...]:
+        """Columns with private bounds that are not released yet."""
+        return tuple(column for column in self.columns if column.unbounded)
 
     @property
     def feature_columns(self) -> tuple[Column, ...]:

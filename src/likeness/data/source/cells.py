@@ -180,9 +180,13 @@ def _invalid_texts(texts: "pd.Series[str]") -> "pd.Series[bool]":
     return texts.isin([text for text in texts.dropna().unique() if fault_of(text, MOST_LETTERS)])
 
 
-def apply_released_categories(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:
-    """Type the open columns of a table by their released categories. ``written`` has the open ones, ``schema`` none."""
+def apply_released(table: pd.DataFrame, written: Schema, schema: Schema) -> pd.DataFrame:
+    """Type columns of a table by their released categories and bounds. ``written`` is without these."""
     columns = {}
+    for column in written.unbounded_columns:
+        bounded = schema.column(column.name)
+        numbers = np.clip(column.numbers(table[column.name]), *bounded.bounds)
+        columns[column.name] = pd.Series(bounded.to_typed(numbers).array, table.index)
     for column in written.open_columns:
         categories = schema.column(column.name).categories
         texts = table[column.name]

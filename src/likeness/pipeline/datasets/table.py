@@ -86,12 +86,10 @@ class Table(DataModel):
     ) -> None:
         """Score against real training rows and shuffled ones; without held-out rows, against halves of all rows."""
         from likeness.data.private_tables import sample_private
-        from likeness.data.source.cells import apply_released_categories
+        from likeness.data.source.cells import apply_released
         from likeness.data.source.split import halves
 
-        table = apply_released_categories(
-            sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema
-        )
+        table = apply_released(sample_private(paths.table, settings.max_real_rows, settings.seed), written, self.schema)
         extras = [name for name in (SPLIT_COLUMN, PERSON_COLUMN) if name in table]
         parts = halves(len(table), settings.seed) if halved else table[SPLIT_COLUMN].array
         train, test = (table[parts == part].drop(columns=extras) for part in ("train", "test"))

@@ -3,8 +3,8 @@
 Table libraries are loaded where a cell is read or written, and not with the schema.
 """
 
-from likeness.data.schema.kinds.categories import LESS, OTHER, PRIVATE, Boolean, Categorical, day_of, pieces
-from likeness.data.schema.kinds.kind import KINDS, TRANSFORMS, Kind, guess, register
+from likeness.data.schema.kinds.categories import LESS, OTHER, Boolean, Categorical, day_of, pieces
+from likeness.data.schema.kinds.kind import KINDS, PRIVATE, TRANSFORMS, Kind, guess, register
 from likeness.data.schema.kinds.moments import Date, Datetime, Time
 from likeness.data.schema.kinds.numbers import SWAPPED_MARKS, Integer, Numeric
 

@@ -24,10 +24,9 @@ from likeness.data.schema.dtypes import (
     value_of_number,
     value_of_text,
 )
-from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, Words, register
+from likeness.data.schema.kinds.kind import PRIVATE, ColumnFacts, Faults, Floats, Kind, Words, register
 
-# What the schema says instead of categories that are not publicly known, and the category for the rest by default.
-PRIVATE, OTHER = "private", "other"
+OTHER = "other"  # beside private categories: the category for the rest by default
 LESS = re.compile(r"\s+<\s+")
 _ZEROS = {mark: re.compile(rf"([-+]?\d+)[{mark}]0+", re.ASCII) for mark in ".,"}
 _FORMULA = re.compile("'*[=+@\t-]")

@@ -40,6 +40,8 @@ class ColumnFacts:
             :meth:`likeness.data.schema.schema.Schema.with_categories`); ``other`` takes every value that will not
             be among them.
         cuts: numbers at which a bin begins, because a rule has a threshold there. They follow from the rules.
+        unbounded: the bounds are not publicly known and not released yet (see
+            :meth:`likeness.data.schema.schema.Schema.with_bounds`). Lower and upper are then those of the kind.
     """
 
     name: str
@@ -58,6 +60,7 @@ class ColumnFacts:
     dtype: str | None = None
     open: bool = False
     cuts: tuple[float, ...] = ()
+    unbounded: bool = False
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -71,6 +74,8 @@ Faults = Iterator[tuple[str, str]]
 Floats = NDArray[np.float64]
 Words = tuple[str, ...]
 TRANSFORMS = ("none", "log1p")
+PRIVATE = "private"
+"""The word for categories or bounds that nobody knows publicly. They are released with a part of the budget."""
 KINDS: dict[str, "Kind"] = {}
 """Every kind, by its name in a schema."""
 _MORE = "log|log1p|decimals|spikes|format"
@@ -104,7 +109,7 @@ class Kind:
     """
 
     name: ClassVar[str]
-    keys: ClassVar[Words] = ("kind", "lower", "upper", "nullable", "spikes", "missing_values", "dtype")
+    keys: ClassVar[Words] = ("kind", "lower", "upper", "bounds", "nullable", "spikes", "missing_values", "dtype")
     example: ClassVar[str] = ""
     rank: ClassVar[int] = 9
     arrow: ClassVar[Words] = ()
@@ -232,6 +237,18 @@ class Kind:
         strides = (digit * 10**power for power in range(20) for digit in (1, 2, 5))
         return multiples(next(stride for stride in strides if upper - lower <= most * stride), lower, upper)
 
+    def widest(self, decimals: int | None = None) -> tuple[float, float] | None:
+        """Bounds of a column with ``bounds: private``, until its own are released; None: the kind has none.
+
+        Args:
+            decimals: of the column.
+        """
+        return None
+
+    def grid(self, column: ColumnFacts) -> list[float]:
+        """Public numbers between the widest bounds, ascending: bounds are released as two of them."""
+        raise NotImplementedError
+
     # Dtypes
 
     def holds(self, dtype: str, layout: str | None = None) -> bool:
@@ -257,7 +274,8 @@ class Kind:
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
         """The keys of the JSON form that belong to this kind. They are part of the key of every release."""
-        shown: dict[str, Any] = {"lower": self.text(column.bounds[0]), "upper": self.text(column.bounds[1])}
+        lower, upper = map(self.text, column.bounds)
+        shown: dict[str, Any] = {"bounds": PRIVATE} if column.unbounded else {"lower": lower, "upper": upper}
         shown |= {"spikes": [self.text(spike) for spike in column.spikes]} if column.spikes else {}
         return shown | ({"format": column.format} if column.format else {})
 
@@ -319,7 +337,9 @@ class Kind:
         spikes: list[Any] = []
         target, tokens = bounds, iter(re.findall(rf"(?:{self.pattern})(?![^\s,])|[^\s,]+", text, re.ASCII))
         for token in tokens:
-            if token == "spikes":
+            if token == PRIVATE:
+                more["bounds"] = PRIVATE
+            elif token == "spikes":
                 target = spikes
             elif token == "decimals":
                 more["decimals"] = number_or_word(next(tokens, ""))

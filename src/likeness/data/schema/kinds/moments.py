@@ -17,6 +17,7 @@ _EPOCH = date(1970, 1, 1)
 _EARLIEST, _LATEST = "0001-01-01", "9999-12-31"
 _DAY, _CLOCK = "(?:000[1-9]|00[1-9][0-9]|0[1-9][0-9]{2}|[1-9][0-9]{3})-[0-9]{2}-[0-9]{2}", "[0-9]{2}:[0-9]{2}:[0-9]{2}"
 _CENTURY = 100
+_YEARS = 1800, 2200  # between which bounds are released
 _MONTHS = (1, 3, 12, 120, 1200)
 _HOURS, _DAYS = ("%H", "%I", "%M", "%S", "%X", "%c", "%T"), ("%d", "%j", "%x", "%c", "%D", "%F")  # of SDV's layouts
 
@@ -92,6 +93,14 @@ class Date(Kind):
     def moment(self, number: float) -> datetime:
         """The time of a number, in UTC and without a zone; of a date its midnight."""
         return datetime(1970, 1, 1) + timedelta(seconds=round(number) * self.seconds)
+
+    def widest(self, decimals: int | None = None) -> tuple[float, float]:
+        first, last = (self._units(datetime(year, 1, 1)) for year in _YEARS)
+        return first, last - 1
+
+    def grid(self, column: ColumnFacts) -> list[float]:
+        """The first moment of each year."""
+        return [self._units(datetime(year, 1, 1)) for year in range(_YEARS[0] + 1, _YEARS[1])]
 
     def text(self, value: float, layout: str | None = None) -> str:
         """Write it in ISO 8601, or as the source does."""
@@ -263,6 +272,13 @@ class Time(Datetime):
     exact = "time32[s]"
     strides = (1, 5, 10, 15, 30, 60, 300, 600, 900, 1800, 3600)
     parts = (False, True)
+
+    def widest(self, decimals: int | None = None) -> tuple[float, float]:
+        return 0.0, Datetime.day - 1.0
+
+    def grid(self, column: ColumnFacts) -> list[float]:
+        """Nothing: a day has known bounds."""
+        return []
 
     def unreadable(self, column: ColumnFacts) -> str:
         return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from likeness.core.extras import pa, pc, pd
 from likeness.data.schema.dtypes import NUMBER, Dtype, value_of_number
-from likeness.data.schema.kinds.kind import ColumnFacts, Faults, Floats, Kind, Words, register
+from likeness.data.schema.kinds.kind import PRIVATE, ColumnFacts, Faults, Floats, Kind, Words, register
 
 # Up to here encode and decode give every integer back exactly, under either transform (float64 has 53 bits).
 LARGEST_INTEGER = 10**12
@@ -18,6 +18,7 @@ LARGEST_INTEGER = 10**12
 MOST_DIGITS = 15
 SWAPPED_MARKS = str.maketrans(",.", ".,")
 """For numbers with a decimal comma. A point becomes a comma, so that a mark of thousands stays unreadable."""
+_LEAST_POWER = 6  # of ten: smaller numbers are zero where bounds are released
 _FRACTION = 4  # decimals of numbers whose digits are found in integers
 _WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d*)", re.ASCII)  # 007 is a code
 _SHORTEST = r"^(?P<sign>-?)(?P<whole>\d+)\.?(?P<part>\d*)e?\+?(?P<power>-?\d*)$"
@@ -79,6 +80,17 @@ class Numeric(Kind):
         texts = [text.replace(",", ".") if decimal == "," else text for text in column.missing_values]
         return [number for text in texts if (number := self.number(text)) is not None]
 
+    def widest(self, decimals: int | None = None) -> tuple[float, float]:
+        most = min(float(LARGEST_INTEGER), 10.0 ** (MOST_DIGITS - (decimals or 0)))
+        return -most, most
+
+    def grid(self, column: ColumnFacts) -> list[float]:
+        """One, two and five times each power of ten, of either sign, and zero; in steps of the column's decimals."""
+        least = 0 if self.is_integral else -min(_LEAST_POWER, column.decimals or _LEAST_POWER)
+        lower, upper = column.bounds
+        sizes = [float(f"{digit}e{power}") for power in range(least, 13) for digit in (1, 2, 5)]
+        return [end for end in (*(-size for size in reversed(sizes)), 0.0, *sizes) if lower < end < upper]
+
     def unreadable(self, column: ColumnFacts) -> str:
         return (
             f"a number, but its kind is {self.name}. If it means missing, name it in missing_values. A number has the "
@@ -136,8 +148,8 @@ class Numeric(Kind):
         return f"{number:.0f}" if whole else repr(number)
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        facts: dict[str, Any] = {"lower": column.lower, "upper": column.upper, "transform": column.transform}
-        return facts | ({"spikes": list(column.spikes)} if column.spikes else {})
+        ends = {"bounds": PRIVATE} if column.unbounded else {"lower": column.lower, "upper": column.upper}
+        return ends | {"transform": column.transform} | ({"spikes": list(column.spikes)} if column.spikes else {})
 
     def _own_faults(self, column: ColumnFacts) -> Faults:
         digits, lower, upper = column.decimals, column.lower, column.upper
