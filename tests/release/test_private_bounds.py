@@ -30,7 +30,14 @@ from likeness.preflight.cost import new_releases
 from likeness.preflight.forecast import forecast
 from likeness.preflight.report import Report
 from likeness.privacy.adjacency import Adjacency
-from likeness.release.private_bounds import BOUNDS, _occupied, bounds_query, complete_schema, grid_rows, grid_schema
+from likeness.release.private_bounds import (
+    BOUNDS,
+    _occupied_cells,
+    bounds_query,
+    complete_schema,
+    grid_rows,
+    grid_schema,
+)
 from likeness.release.released import Released, load_released, to_bytes
 from likeness.release.sums.over_parts import exact_sum
 
@@ -136,7 +143,7 @@ def test_neighbors_differ_by_the_sensitivity_at_most(seed: int) -> None:
 def test_records_lie_in_the_consecutive_cells_with_the_largest_sum(
     counts: list[float], noise: float, cells: tuple[int, int]
 ) -> None:
-    assert _occupied(np.array(counts, float), noise) == cells
+    assert _occupied_cells(np.array(counts, float), noise) == cells
 
 
 @pytest.fixture

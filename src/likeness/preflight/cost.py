@@ -95,14 +95,14 @@ def _known_keys(project: Project, rows: "Dataset", reserved: Collection[str]) ->
         return None if data is None else from_bytes(data, key[:12])
 
     answered: list[Released] = []
-    asked: list[AnyQuery] = [*partition_queries(schema, plan, project.params.categories.most)]
-    asked += [bounds_query(schema)] if schema.unbounded_columns else []
-    for first in asked:
+    first_queries: list[AnyQuery] = [*partition_queries(schema, plan, project.params.categories.most)]
+    first_queries += [bounds_query(schema)] if schema.unbounded_columns else []
+    for first in first_queries:
         key = key_of(first, encoding_digest(schema))
         yield first.name, key
         if (answer := answer_to(key)) is not None:
             answered.append(answer)
-    if len(answered) < len(asked):
+    if len(answered) < len(first_queries):
         return
     with contextlib.suppress(KeyError):  # of a query that needs a missing answer: it and all later ones are new
         # The released categories encode the rows of the queries below.

@@ -48,8 +48,8 @@ def grid_rows(table: "pd.DataFrame", schema: Schema) -> "pd.DataFrame":
     grids, cells = grid_schema(schema), {}
     for column in schema.unbounded_columns:
         numbers = column.numbers(table[column.name])
-        places = np.searchsorted(column.type.grid(column), numbers, side="right").astype(np.float64)
-        cells[column.name] = grids.column(column.name).to_typed(np.where(np.isnan(numbers), np.nan, places))
+        indices = np.searchsorted(column.type.grid(column), numbers, side="right").astype(np.float64)
+        cells[column.name] = grids.column(column.name).to_typed(np.where(np.isnan(numbers), np.nan, indices))
     return pd.DataFrame(cells)
 
 
@@ -77,11 +77,11 @@ def complete_schema(schema: Schema, released: Sequence[Released]) -> Schema:
         raise ArtifactError("data/released/categories does not answer this schema. Run: likeness run")
     feature = query.feature
     assert isinstance(feature, ColumnMarginals)
-    counts = [found[0] for _, found in feature.blocks(bounds[0].values)]
+    counts = [numbers[0] for _, numbers in feature.blocks(bounds[0].values)]
     noise = bounds[0].noise_std
     pairs = zip(schema.unbounded_columns, counts, strict=True)
     try:
-        return schema.with_bounds({column.name: _bounds(column, found, noise) for column, found in pairs})
+        return schema.with_bounds({column.name: _bounds(column, numbers, noise) for column, numbers in pairs})
     except SchemaError as error:
         raise ArtifactError(f"data/released/categories does not fit the schema: {error}") from None
 
@@ -95,7 +95,7 @@ def _bounds(column: Column, counts: NDArray[np.float64], noise: float) -> tuple[
     """Lower and upper bound and transform of a column, from the noisy counts of its cells."""
     ends = np.array([column.bounds[0], *column.type.grid(column), column.bounds[1]])
     counts = counts[: len(ends) - 1]  # missing is the last one
-    first, last = _occupied(counts, noise)
+    first, last = _occupied_cells(counts, noise)
     step = 1.0 if column.is_integral else 0.0
     lower = min([float(ends[first]), *column.spikes])
     upper = max([float(ends[last + 1]) - step * (last + 2 < len(ends)), *column.spikes])
@@ -110,7 +110,7 @@ def _bounds(column: Column, counts: NDArray[np.float64], noise: float) -> tuple[
     return lower, upper, "log1p" if spreads else column.transform
 
 
-def _occupied(counts: NDArray[np.float64], noise: float) -> tuple[int, int]:
+def _occupied_cells(counts: NDArray[np.float64], noise: float) -> tuple[int, int]:
     """The first and the last of the consecutive cells that hold the records: those with the largest sum.
 
     Each cell costs a standard deviation of the noise. So a cell of noise alone seldom joins, and a far one that joins

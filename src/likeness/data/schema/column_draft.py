@@ -146,8 +146,8 @@ class ColumnDraft:
         """List the open questions, without ``nullable``, which a label has not."""
         why = ("reason", "why the column is left out; or another kind")
         questions = (why,) if self.kind == DROP else KINDS[self.kind].questions
-        known = {*self._spec, *(BOUNDS if "bounds" in self._spec else ())}
-        return [Question(self._name, key, text) for key, text in questions if key not in known]
+        answered = {*self._spec, *(BOUNDS if "bounds" in self._spec else ())}
+        return [Question(self._name, key, text) for key, text in questions if key not in answered]
 
     def to_dict(self) -> dict[str, Any]:
         """The column's mapping as a schema file has it; an open question is None."""
