@@ -87,6 +87,7 @@ def test_a_table_that_lost_a_dependence_does_not_fit() -> None:
     So false alarms are below 1e-5, and the shuffled column is missed with a chance below 1e-10.
     """
     right, shuffled = (section(one)["numbers"]["misfits"] for one in (False, True))
+    assert right["excess"] < 1.5 < 2 < shuffled["excess"]
     assert right["tested"] == shuffled["tested"] == 30 and right["count"] == 0
     assert right["joint"] == 0 < shuffled["joint"]
     assert shuffled["count"] > 0 and all("age" in names for names, *_ in shuffled["rows"])

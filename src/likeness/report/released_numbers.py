@@ -218,17 +218,18 @@ def joint(measured: Measurements) -> dict[str, Any]:
 
 def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
     """Released tables of several columns that the synthetic rows do not fit within the noise, worst first."""
-    rows, wide = [], set[frozenset[str]]()
+    rows, wide, scale = [], set[frozenset[str]](), measured.terms.total / counts.rows
     pairs = [
         (table, synthetic)
         for table, synthetic in zip(measured.tables, counts.tables, strict=True)
         if len(table.columns) > 1 and table.variance > 0
     ]
+    total, cells = 0.0, 0
     for table, synthetic in pairs:
-        scale = measured.terms.total / counts.rows
         model = synthetic * scale
         residuals = (table.counts - model) / np.sqrt(table.variance + model * scale)
         squares = float((residuals**2).sum())
+        total, cells = total + squares, cells + residuals.size
         if chdtrc(residuals.size, squares) * len(pairs) < FALSE_ALARM:
             cell = np.unravel_index(np.abs(residuals).argmax(), residuals.shape)
             text = _cell(measured, table, cell)
@@ -239,7 +240,13 @@ def misfits(measured: Measurements, counts: SyntheticCounts) -> dict[str, Any]:
         (names, cell, f"{math.sqrt(mean):.2f}", f"{worst:+.1f}".replace("-", "−"))
         for mean, names, cell, worst in rows[:MOST_LISTED]
     ]
-    return {"tested": len(pairs), "count": len(rows), "joint": len(wide), "rows": shown}
+    return {
+        "tested": len(pairs),
+        "count": len(rows),
+        "joint": len(wide),
+        "rows": shown,
+        "excess": total / max(1, cells),
+    }
 
 
 def _cell(measured: Measurements, table: Table, cell: Sequence[Any]) -> str:
