@@ -29,14 +29,12 @@ from prefect.runtime import flow_run
 from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 from prefect.states import Completed, Crashed, Failed
 
-from likeness.config.params import NONE
 from likeness.core.errors import LikenessError, NightError
 from likeness.core.files import file_lock
 from likeness.core.messages import LOG, Report
 from likeness.core.paths import ProjectPaths
 from likeness.core.refusals import errors_in_words
 from likeness.core.retry import retry_on_disconnect
-from likeness.data.private_tables import read_manifest
 from likeness.flows.reproduce import ended_by_signals, reproduce
 from likeness.flows.stage_graph import stage_graph
 from likeness.ledger.budget import Cost
@@ -149,9 +147,7 @@ def _stages(paths: ProjectPaths, stage_timeout: float, check_budget: bool) -> St
         if not state.is_completed():
             return _failed_state(str(state.message))
         endings.append(f"{stage} {state.name}")
-    project = Project.load(paths.root)
-    if project.params.privacy.series != NONE:
-        project.ledger_session.check_night(read_manifest(paths.table).get("day"), began)
+    Project.load(paths.root).ledger_session.check_night(began)
     return Completed(message=", ".join(endings))
 
 

@@ -424,13 +424,6 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
             model.ingest(each.sources, ledger, each.paths)
         dataset, again = (dataset_of(params, each.paths.table, ledger.id, {})[0] for each in (project, memory))
         assert dataset == again and dataset.group == group
-        LedgerSession.check_night(dataset.day, dataset.day)
-        on_day(monkeypatch, day + 1)
-        LedgerSession.check_night(dataset.day, dataset.day)  # it went on over midnight
-        with pytest.raises(NightError, match=rf"is of {dataset.day}.*makes no night") as refusal:
-            LedgerSession.check_night(dataset.day, records_of._now())
-        assert refusal.value.exit_code == 4
-        on_day(monkeypatch, day)
         assert len(read_private(memory.paths.table)) == count == len(read_private(project.paths.table))
         assert len({*dataset.rows_digests}) == 2  # fewer would show that the night has no rows
         digests.append(dataset.digest)
@@ -440,9 +433,16 @@ def test_rows_of_a_night(ledger: Ledger, tmp_path: Path, monkeypatch: MonkeyPatc
         night = CohortNight(dataset.group, dataset.first_nights, frozenset(), dataset.day)
         ledger.reserve(request(f"{day}", night, 0.01 * CAP, digest=dataset.digest))
         ledger.commit(f"{day}", f"{day}" * 64)
+        session = LedgerSession(tmp_path, params)
+        session.check_night(dataset.day)
+        on_day(monkeypatch, day + 1)
+        session.check_night(dataset.day)  # it went on over midnight
+        with pytest.raises(NightError, match=rf"is of {dataset.day}.*makes no night.*--force") as refusal:
+            session.check_night(records_of._now())  # the rows were of another night
+        assert refusal.value.exit_code == 4
         on_day(monkeypatch, day - 1)
-        with pytest.raises(NightError, match="makes no night"):
-            _check_series(SimpleNamespace(ledger=ledger, params=params, ledger_session=LedgerSession))  # type: ignore
+        with pytest.raises(NightError, match=r"makes no night\. Set the clock"):
+            _check_series(SimpleNamespace(ledger=ledger, params=params, ledger_session=session))  # type: ignore
     assert len({*digests}) == len(sources) == len(digests)  # a night without a change is one, too
     manifest = manifest_of(params, ledger.id, "d", 0, ["", ""], 0, night)  # nor has the source a row
     assert len({*empty}) == len({*manifest["rows_digests"]}) == 2
@@ -465,6 +465,10 @@ def test_counts_of_all_people_add_up_over_cohorts(ledger: Ledger, tmp_path: Path
     for day, folder in enumerate(folders, start=1):
         on_day(monkeypatch, day)
         Synthesizer(series="growing", **told).fit(frame.head(300 * day)).save(folder)
+    on_day(monkeypatch, 2)  # behind the newest night, whose bytes would come again
+    with pytest.raises(NightError, match="makes no night"):
+        Synthesizer(series="growing", **told).fit(frame)
+    on_day(monkeypatch, 3)
     total, last = running_total(folders, "c"), running_total([folders[0], folders[1]], "c")
     assert total["unbiased"].tolist() == pytest.approx([600, 300], abs=30)
     assert (total["noise_error"] > last["noise_error"]).all()

@@ -10,7 +10,6 @@ import typer
 from likeness.cli.bars import stage_bars
 from likeness.cli.console import JSON, say, say_json
 from likeness.cli.summary import summary_json, summary_text
-from likeness.config.params import NONE
 from likeness.core.errors import LikenessError
 from likeness.core.extras import need
 from likeness.core.messages import LOG
@@ -65,10 +64,8 @@ def run(
         say("likeness: stopped. Nothing is lost: finished stages and releases stay. Go on: likeness run", err=True)
         code = 128 + signal.SIGINT if isinstance(stop, KeyboardInterrupt) else int(stop.code or 0)
         raise typer.Exit(code) from None
-    if project.params.privacy.series != NONE and "ingest" not in out:
-        from likeness.data.private_tables import read_manifest  # it loads pandas
-
-        project.ledger_session.check_night(read_manifest(paths.table).get("day"), began)
+    if "ingest" not in out:
+        project.ledger_session.check_night(began)
     if "account" in out:
         return
     if bundle is None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from likeness.config.params import Params
+from likeness.config.params import NONE, Params
 from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, DataError, LedgerError, NightError
 from likeness.core.hashing import sha256_bytes
@@ -18,6 +18,7 @@ from likeness.ledger.home import Home, locate
 from likeness.ledger.ledger import Ledger, check_declared
 from likeness.ledger.records import moment
 from likeness.ledger.reservation import check_same_request
+from likeness.ledger.series import Series
 from likeness.ledger.witness import Witness, check_witnesses, git_witnesses
 from likeness.pipeline.other_ledgers import other_ledger, refuse_other_ledger, rows_elsewhere
 from likeness.pipeline.sources import Sources
@@ -117,23 +118,25 @@ class LedgerSession:
             _ = sources.all_sources
         self.refuse_other(self.ledger)
 
-    @staticmethod
-    def check_night(day: str | None, began: str) -> None:
-        """Refuse a run whose night is neither of the day on which it began nor of today.
+    def check_night(self, began: str) -> None:
+        """Refuse a run after which the newest night of the series is neither of the day on which it began nor of today.
 
         Args:
-            day: of the night, from the manifest of its rows; None: it is none.
-            began: the day on which the run began, in UTC.
+            began: that day, in UTC; empty: each day until today is right.
 
         Raises:
-            NightError: the run made no night, because a clock is or was wrong.
+            NightError: the run made no night: a clock is or was wrong, or its rows were read beside another ledger.
         """
-        now = moment([])
-        if day is not None and not began <= day <= now:
-            raise NightError(
-                f"the newest night of the series is of {day}, and the clock says {now}: a run now makes no night. Set "
-                f"the clock. If it is right, and {day} was wrong, run: likeness ledger day {now}"
-            )
+        privacy, now = self.params.privacy, moment([])
+        if privacy.series == NONE:
+            return
+        night = Series.from_records(self.ledger.records(), privacy.population, self.params.ledger.attempt).night
+        if night is not None and not began <= night.day <= now:
+            remedy = "Its rows were read beside another copy of the ledger. Run: likeness run --force"
+            if night.day > now:
+                remedy = f"Set the clock. If it is right, and {night.day} was wrong, run: likeness ledger day {now}"
+            fault = f"the newest night of the series is of {night.day}, and the clock says {now}"
+            raise NightError(f"{fault}: a run now makes no night. {remedy}")
 
     @contextmanager
     def exclusive_run(self, seconds: float) -> Iterator[None]:

@@ -133,9 +133,8 @@ def _check_series(project: Project) -> None:
     check_series(ledger.chain)
     records = ledger.records()
     if params.privacy.series != NONE:
-        series = Series.from_records(records, params.privacy.population, params.ledger.attempt)
-        series.day_of_night(records)
-        project.ledger_session.check_night(series.night and series.night.day, "")
+        Series.from_records(records, params.privacy.population, params.ledger.attempt).day_of_night(records)
+        project.ledger_session.check_night("")
     elif days_between(moment([]), records[-1].time) > MOST_BACK:
         days = f"the clock says {moment([])}, and the ledger's last record is of {records[-1].time}"
         raise LedgerError(f"{days}. Set the clock. If it is right, run: likeness ledger day {moment([])}")

@@ -23,6 +23,7 @@ from likeness.data.encoding.dtypes import typed_again
 from likeness.data.encoding.frames import FrameType, pandas_frame
 from likeness.generators.base import Compute
 from likeness.inference.relations import Relation, relations
+from likeness.ledger.records import moment
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.counts import ANSWERS
 from likeness.pipeline.datasets import model_of, read_schema
@@ -281,6 +282,7 @@ def fit(synthesizer: Parameters, frames: Any, person: str | None) -> Published:
     tables = model.frames_by_table(given_tables, person)
     artifacts, stages = Artifacts(), {stage.name: stage for stage in STAGES}
     project = project_of(synthesizer, model.schema, {name: table for name, (table, _) in tables.items()}, artifacts)
+    began = moment([])
     try:
         for name in _STAGES:
             with artifacts.limited_to(stages[name].paths):
@@ -288,6 +290,7 @@ def fit(synthesizer: Parameters, frames: Any, person: str | None) -> Published:
     finally:
         artifacts.remove(ProjectPaths.private)
         ANSWERS.clear()
+    project.ledger_session.check_night(began)
     types = {name: frame_type.select(model.tables[name].names) for name, (_, frame_type) in tables.items()}
     return Published.from_project(replace(project, frames=None), types)
 
