@@ -80,11 +80,11 @@ class Steps:
         indices = np.full(len(x), len(self.steps) + 1, dtype=np.int64)
         for start in range(0, len(x), _AT_ONCE):  # which stay in the fast memory
             values = self.lower + units[start : start + _AT_ONCE] * (self.upper - self.lower)
-            some = indices[start : start + _AT_ONCE]
+            tile = indices[start : start + _AT_ONCE]
             for index in range(len(self.steps), 0, -1):
                 multiples = values / self.steps[index - 1]
-                some[np.abs(multiples - np.rint(multiples)) < _NEAR] = index
-            some[np.abs(values) < _NEAR * self.steps[-1]] = 0
+                tile[np.abs(multiples - np.rint(multiples)) < _NEAR] = index
+            tile[np.abs(values) < _NEAR * self.steps[-1]] = 0
         if missing is not None:
             indices[missing] = 0
         return indices
