@@ -188,7 +188,14 @@ def test_a_deleted_ledger_or_anchor_is_refused(ledger: Ledger) -> None:
         with pytest.raises(LedgerError, match="not the newest"):
             Chain.reanchor(home, other)
     Chain.reanchor(home, head)
-    Ledger.open(home)
+    again = Ledger.open(home)
+    again.commit("k", "00")
+    home.database.write_bytes(kept)
+    anchor_path(home.anchor, home.location).unlink()
+    with pytest.raises(LedgerError, match=r"likeness ledger reanchor [0-9a-f]{64}$") as told:
+        Ledger.open(home)
+    Chain.reanchor(home, str(told.value).split()[-1])  # the copies are newer than the database
+    assert recover(home, ADA) == (1, 0) and len(Ledger.open(home).records()) == 4
 
 
 def test_a_moved_ledger_says_how_it_goes_on(ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
