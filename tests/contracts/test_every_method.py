@@ -30,6 +30,7 @@ from likeness.core.typed import build
 from likeness.data.encoding.encoder import Encoder
 from likeness.data.schema.constrained_tables import violation_counts
 from likeness.data.schema.schema import Schema
+from likeness.features.cells import Cells
 from likeness.generators.base import Compute
 from likeness.ledger.ledger import Ledger
 from likeness.ledger.reservation import Dataset
@@ -37,6 +38,8 @@ from likeness.methods import METHODS
 from likeness.methods.base import Context, Method
 from likeness.methods.fit import fit
 from likeness.methods.maps import MAPS
+from likeness.methods.marginals.relations.acceptance import SHARES
+from likeness.methods.marginals.relations.tables import Operand, Relation, RelationCandidates, RelationCells
 from likeness.methods.row_set import RowSet
 from likeness.methods.saved_generator import SavedGenerator
 from likeness.pipeline.ingest import PERSON, SPLIT, used_rows
@@ -45,10 +48,11 @@ from likeness.privacy.adjacency import Adjacency
 from likeness.privacy.calibration import epsilon_of_rho
 from likeness.privacy.plan import QueryShare
 from likeness.release import records
+from likeness.release.choices import ChoiceQuery
 from likeness.release.door import Door
 from likeness.release.partition_selection import STAGE, PartitionQuery, partition_queries, query_name
 from likeness.release.query import Query
-from likeness.release.records import BucketPairs, Records
+from likeness.release.records import AllRecords, BucketPairs, Records
 from likeness.release.released import Released, from_bytes
 from likeness.release.request import AnyQuery
 from likeness.release.sums.lattice_sum import lattice_sum
@@ -420,6 +424,15 @@ def beside(adjacency: Adjacency) -> list[Asked]:
     return [asked(query, ALL, adjacency) for query in partition_queries(schema_with(columns), plan, 10)]
 
 
+def of_relations() -> list[Query]:
+    """The queries of relations, which follow from answers."""
+    column, relation = Operand(Cells(0, 1, ()), 0.0, 9.0, 1.0), Relation("difference", (0, 0))
+    candidates = RelationCandidates((column,), (relation,), ((0, "near"),), (0,), 0, 1)
+    tables = Query("relations", "auxiliary", RelationCells((column,), (relation,)), contributions=AllRecords())
+    choices = ChoiceQuery("choices", "auxiliary", candidates, contributions=AllRecords(), rounds=4)
+    return [choices, tables, dataclasses.replace(tables, name="kept")]
+
+
 @cache
 def everything() -> list[Asked]:
     """All queries of the examples of all methods, and of rows that a person shares."""
@@ -431,7 +444,9 @@ def everything() -> list[Asked]:
             facts = context(adjacency, method.name)
             queries = method.planned_queries(facts)
             # Where noise hides cells, the second release of marginals repeats the products.
-            queries += [dataclasses.replace(query, name="second") for query in queries if query.name == "products"]
+            products = [query for query in queries if query.name == "products"]
+            queries += [dataclasses.replace(query, name=name) for query in products for name in ("second", *SHARES)]
+            queries += of_relations() if products else []
             found += [asked(query, method.name, adjacency) for query in queries]
     shared = RowSet(context(Adjacency.ADD_REMOVE_ONE), "", is_per_person=True)
     queries = [shared.scope(query) for query in first.planned_queries(shared.context)]

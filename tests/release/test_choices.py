@@ -50,9 +50,13 @@ class Toy(Map):
     @property
     def candidates(self) -> list[Candidate]:
         fitting = [tuple(window for window in self.windows if window[1] <= cells) for _, cells in self.sizes]
-        return [Candidate(*size, windows, self.offset) for size, windows in zip(self.sizes, fitting, strict=True)]
+        return [Candidate(table, windows, self.offset) for table, windows in enumerate(fitting)]
 
-    def places(self, x: Any) -> Iterator[np.ndarray]:
+    @property
+    def tables(self) -> tuple[tuple[int, int], ...]:
+        return self.sizes
+
+    def cells_of_rows(self, x: Any) -> Iterator[np.ndarray]:
         return ((10 * x[:, column]).astype(np.int64) - 1 for column in range(len(self.sizes)))
 
     def remaining(self, chosen: Sequence[int]) -> list[int]:

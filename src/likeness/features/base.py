@@ -58,17 +58,15 @@ class TablesMap(CellMap, Protocol):
 
 
 class Candidate(NamedTuple):
-    """The score of one candidate: the largest window of each group, summed, minus an offset.
+    """The score of one candidate: the largest window of each group of a table, summed, minus an offset.
 
     Attributes:
-        groups: their number.
-        cells: of each group.
+        table: its number.
         windows: first cell and one past the last, of each window.
         offset: public.
     """
 
-    groups: int
-    cells: int
+    table: int
     windows: tuple[tuple[int, int], ...]
     offset: int
 
@@ -81,8 +79,12 @@ class CandidatesMap(FeatureMap, Protocol):
     def candidates(self) -> Sequence[Candidate]:
         """How each is scored, in the published order."""
 
-    def places(self, x: Any) -> Iterable[NDArray[np.int64]]:
-        """For each candidate the cell of each row, shape (n,), those of a group side by side; others count nothing."""
+    @property
+    def tables(self) -> Sequence[tuple[int, int]]:
+        """Groups of each table, and cells of each group."""
+
+    def cells_of_rows(self, x: Any) -> Iterable[NDArray[np.int64]]:
+        """For each table the cell of each row, shape (n,), those of a group side by side; others count nothing."""
 
     def remaining(self, chosen: Sequence[int]) -> Sequence[int]:
         """The candidates that do not follow from those that are chosen, ascending."""

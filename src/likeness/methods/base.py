@@ -90,6 +90,10 @@ class Method(ABC):
         maps = next((maps or cls.maps for form, maps in cls.queries.items() if re.fullmatch(form, name)), ())
         return feature in {kind.name for kind in maps} and stage == ("privatize" if name == EMBEDDING else "auxiliary")
 
+    def reasons_for_rows(self) -> list[str]:
+        """Reasons why rows have to come, and cannot be counted where they are. None by default."""
+        return []
+
     @abstractmethod
     def shares(self, context: Context) -> list[QueryShare]:
         """The queries and their shares of ρ, sum 1, in the order in which they are released."""

@@ -73,7 +73,7 @@ class ChoiceQuery(Query):
 def scores_of(query: ChoiceQuery, records: Iterable[Records]) -> tuple[list[int], int]:
     """Exact scores of all candidates, and the number of records. Private.
 
-    Sensitivity. A record lies in one cell of a candidate or in none, whatever the map returns, because a place outside
+    Sensitivity. A record lies in one cell of a table or in none, whatever the map returns, because a place outside
     counts nothing. Where it is added, each window's count grows by 0 or 1, in at most one group. So the largest window
     of that group grows by 0 or 1, and that of no other group changes. The offset is public. So every score grows by 0
     or 1: they are monotone, with a sensitivity of 1.
@@ -82,24 +82,26 @@ def scores_of(query: ChoiceQuery, records: Iterable[Records]) -> tuple[list[int]
         DataError: more rows than fit 64 bits.
         ReleaseError: the map returns other places than the candidates have.
     """
-    candidates, count = query.feature.candidates, 0
-    cells = [np.zeros(candidate.groups * candidate.cells + 1, np.int64) for candidate in candidates]
+    tables, count = query.feature.tables, 0
+    counts = [np.zeros(groups * cells + 1, np.int64) for groups, cells in tables]
     for chunk in query.contributions.stream(records):
         count += len(chunk.x)
         if count > MAX_SUMMED:
             raise DataError(f"{query.name}: over {MAX_SUMMED} rows overflow a 64-bit sum. Split the table.")
-        for total, places in zip(cells, query.feature.places(chunk.x), strict=True):
+        for total, places in zip(counts, query.feature.cells_of_rows(chunk.x), strict=True):
             if places.shape != (len(chunk.x),) or places.dtype != np.int64:
                 raise ReleaseError(f"{query.name}: the candidates must return one int64 place a row")
             last = len(total) - 1
             total += np.bincount(np.where((places < 0) | (places > last), last, places), minlength=last + 1)
-    return [_score(candidate, total[:-1]) for candidate, total in zip(candidates, cells, strict=True)], count
+    below = []
+    for total, (groups, cells) in zip(counts, tables, strict=True):
+        below.append(np.zeros((groups, cells + 1), np.int64))
+        below[-1][:, 1:] = np.cumsum(total[:-1].reshape(groups, cells), axis=1)
+    return [_score(candidate, below[candidate.table]) for candidate in query.feature.candidates], count
 
 
-def _score(candidate: Candidate, counts: NDArray[np.int64]) -> int:
-    """The score of a candidate from the counts of its cells."""
-    below = np.zeros((candidate.groups, candidate.cells + 1), np.int64)
-    below[:, 1:] = np.cumsum(counts.reshape(candidate.groups, candidate.cells), axis=1)
+def _score(candidate: Candidate, below: NDArray[np.int64]) -> int:
+    """The score of a candidate from the records before each cell of a group, and before its end."""
     firsts, ends = np.array(candidate.windows, np.int64).T
     return int((below[:, ends] - below[:, firsts]).max(axis=1).sum()) - candidate.offset
 

@@ -42,6 +42,8 @@ from likeness.methods.marginals.objective import (
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts, denoise_products
 from likeness.methods.marginals.pieces import pieces_of
+from likeness.methods.marginals.relations.acceptance import CHOICES, KEPT, RELATIONS, SHARES
+from likeness.methods.marginals.relations.tables import RelationCandidates, RelationCells
 from likeness.methods.marginals.release_state import (
     COLUMNS,
     FINER,
@@ -69,10 +71,11 @@ _SHARES = {  # of ρ
     STEPS: 0.02,
     HISTOGRAMS: 0.07,
     FINER: 0.05,
-    COLUMNS: 0.22,
-    PRODUCTS: 0.15,
-    SECOND: 0.2,
-    EMBEDDING: 0.26,
+    COLUMNS: 0.2,
+    PRODUCTS: 0.13,
+    SECOND: 0.18,
+    **SHARES,
+    EMBEDDING: 0.24,
 }
 _HISTORY_BINS = 10  # most cells of a number of histories
 _RATE, _REFIT_RATE = 0.2, 0.1  # of Adam: of the fit, and of a replicate
@@ -84,6 +87,17 @@ def product_mixture() -> "type[ProductMixture]":
     from likeness.methods.marginals.mixture import ProductMixture
 
     return ProductMixture
+
+
+@dataclass(frozen=True)
+class AskedRelations(Section):
+    """Section ``marginals.auxiliary``."""
+
+    relations: str = setting(
+        "none",
+        "found: what most rows keep between columns is chosen and repaired | none: where an exception is a secret",
+        options=("found", "none"),
+    )
 
 
 @dataclass(frozen=True)
@@ -113,6 +127,8 @@ _GRAMMAR: Mapping[str, tuple[type[Any], ...]] = {
     **dict.fromkeys((HISTOGRAMS, FINER, COLUMNS), (ColumnMarginals,)),
     PRODUCTS: (PairProducts,),
     SECOND: (PairProducts, PairMarginals),
+    CHOICES: (RelationCandidates, PairProducts),
+    **dict.fromkeys((RELATIONS, KEPT), (RelationCells, PairProducts)),
     EMBEDDING: (PairMarginals,),
 }
 
@@ -122,15 +138,15 @@ class Marginals(Method):
     """Noisy single columns and pairs of columns, and a mixture fitted to them."""
 
     name: ClassVar[str] = "marginals"
-    maps: ClassVar = (ColumnSteps, PairMarginals, PairProducts)
+    maps: ClassVar = (ColumnSteps, PairMarginals, PairProducts, RelationCandidates, RelationCells)
     queries: ClassVar = _GRAMMAR
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
     learns_functions: ClassVar[bool] = True
-    everyday: ClassVar = ("privatize", "train")
+    everyday: ClassVar = ("auxiliary", "privatize", "train")
     is_per_person: ClassVar[bool] = False
     plan: NoSettings = setting(NoSettings(), "nothing to set")
-    auxiliary: NoSettings = setting(NoSettings(), "nothing to set")
+    auxiliary: AskedRelations = setting(AskedRelations())
     privatize: Workload = setting(Workload())
     train: TrainMixture = setting(TrainMixture(), FREE)
 
@@ -144,6 +160,9 @@ class Marginals(Method):
             shares[COLUMNS] += shares.pop(STEPS)
         if not columns.fine:
             shares[COLUMNS] += shares.pop(HISTOGRAMS) + shares.pop(FINER)
+        if not self._asks_relations(context):
+            spared = sum(shares.pop(name) for name in SHARES) / 4
+            shares |= {name: shares[name] + spared for name in (COLUMNS, PRODUCTS, SECOND, EMBEDDING)}
         if self.is_per_person:
             shares[EMBEDDING] += shares.pop(PRODUCTS) + shares.pop(SECOND)
         return [
@@ -176,6 +195,8 @@ class Marginals(Method):
                 yield Measured(f"share in a cell of '{name}', the hardest column", sigma, 1 / size, True)
         elif query.name == PRODUCTS:
             yield Measured("mean product of the ranks of two columns", sigma, None, False)
+        elif query.name in SHARES:
+            yield Measured("records that keep a relation, or mean products again", sigma, None, False)
         else:
             yield from super().measures(query, sigma, context, private)
 
@@ -213,7 +234,22 @@ class Marginals(Method):
             yield products
             second = state.products_query() if state.hides_cells else self._embedding(context, state)
             yield replace(second, name=SECOND, stage="auxiliary")
+        if self._asks_relations(context):
+            answered = []
+            if state.has(SECOND) and state.relations.is_asked:
+                for query in state.relations.queries():
+                    answered.append(query.name)
+                    yield query
+            yield from (replace(products, name=name) for name in SHARES if name not in answered)
         self._keep(context, released, state)
+
+    def reasons_for_rows(self) -> list[str]:
+        """Relations are scored on rows."""
+        return ["marginals.auxiliary.relations is found"] if self.auxiliary.relations != "none" else []
+
+    def _asks_relations(self, context: Context) -> bool:
+        """Tell whether relations are looked for: in tables of single rows."""
+        return self.auxiliary.relations != "none" and not self.is_per_person and context.schema.image is None
 
     def embedding_query(self, context: Context, auxiliary: Mapping[str, Released]) -> Query:
         """Cells of the pairs that show much, named tables, and single columns, by class."""
@@ -260,13 +296,20 @@ class Marginals(Method):
         sizes = layout.num_classes, self.train.num_components, layout.width
         names = [column.name for column in context.schema.feature_columns]
         functions = [[names.index(name) for name in pair] for pair in learned_pairs(context.schema.rules)]
-        return product_mixture()(columns, *sizes, functions)
+        state, relations = self._state(context, auxiliary), {}
+        if KEPT in auxiliary and not _is_of_products(auxiliary[KEPT]):
+            uses = state.relations.uses()
+            relations = {"operands": state.relations.operands, "uses": uses} if uses else {}
+        return product_mixture()(columns, *sizes, functions, relations)
 
     def mixture_columns(self, context: Context, auxiliary: Mapping[str, Released]) -> "list[MixtureColumn]":
         """Cells of each feature column, and how a number is drawn from its bin."""
+        return self._mixture_columns(context, self._state(context, auxiliary))
+
+    def _mixture_columns(self, context: Context, state: ReleaseState) -> "list[MixtureColumn]":
         from likeness.methods.marginals.mixture import MixtureColumn
 
-        state, columns = self._state(context, auxiliary), []
+        columns = []
         for index, (column, (cells, grid)) in enumerate(zip(context.schema.feature_columns, state.bins, strict=True)):
             if grid is None:
                 columns.append(MixtureColumn(cells))
@@ -305,7 +348,7 @@ class Marginals(Method):
 
     def fixed_answers(self, context: Context) -> frozenset[str]:
         """Releases that bins come from: another draw of them would make other bins than the embedding counts."""
-        return frozenset([CLASS_COUNTS, STEPS, HISTOGRAMS, FINER, COLUMNS])
+        return frozenset([CLASS_COUNTS, STEPS, HISTOGRAMS, FINER, COLUMNS, *SHARES])
 
     def refit(
         self,
@@ -338,7 +381,7 @@ class Marginals(Method):
         privatize = HistoryWorkload(**vars(replace(self.privatize, bins=bins)))
         if row_sets:
             privatize.check_columns(row_sets)
-        return MarginalsOfHistories(privatize=privatize, train=self.train)
+        return MarginalsOfHistories(auxiliary=self.auxiliary, privatize=privatize, train=self.train)
 
     def objective(
         self, context: Context, auxiliary: Mapping[str, Released], embedding: Released
@@ -351,7 +394,7 @@ class Marginals(Method):
             class_weights(auxiliary[CLASS_COUNTS]),
             state.columns.records,
             noise_std,
-            _information([*auxiliary.values(), embedding]),
+            _information([*(answer for name, answer in auxiliary.items() if name not in SHARES), embedding]),
         )
         zeros, blocks = StructuralZeros(context.schema, state.bins), list(feature.blocks(values))
         weighted = zip(zeros.clear_forbidden(blocks), feature.weights, strict=True)
@@ -361,7 +404,8 @@ class Marginals(Method):
                 feature.table_counts(values), feature.squared_table_weights, strict=True
             )
         ]
-        of_products = [name for name in (PRODUCTS, SECOND) if name in auxiliary and _is_of_products(auxiliary[name])]
+        named = (PRODUCTS, SECOND, *SHARES)
+        of_products = [name for name in named if name in auxiliary and _is_of_products(auxiliary[name])]
         return MarginalObjective(
             measurement,
             [CountedTable((i, j), counts, weight) for (i, j, counts), weight in weighted],

@@ -15,6 +15,7 @@ from likeness.data.encoding.layout import NONE, Condition, Conditions
 from likeness.features.cells import Cells
 from likeness.generators.base import Arrays, DrawsRest, Generator, places_within, systematic
 from likeness.methods.marginals.exchange import exchange_cells
+from likeness.methods.marginals.relations.repair import Repair, read_uses
 
 _LINE = 1e-9  # a place this near to the end of its bin could be rounded to the next one
 _POINT = 1e-12  # on the unit scale: the length of a single value
@@ -162,7 +163,10 @@ class ProductMixture(Generator):
     """
 
     name: ClassVar[str] = "product_mixture"
-    readers: ClassVar = {"columns": lambda columns: [build(MixtureColumn, column, "columns") for column in columns]}
+    readers: ClassVar = {
+        "columns": lambda columns: [build(MixtureColumn, column, "columns") for column in columns],
+        "relations": read_uses,
+    }
 
     def __init__(
         self,
@@ -171,11 +175,14 @@ class ProductMixture(Generator):
         num_components: int,
         width: int,
         functions: Sequence[Sequence[int]] = (),
+        relations: Mapping[str, Any] | None = None,
     ) -> None:
         """Build with logits of 0, which take no memory; ``width`` is that of the dense encoded row.
 
         ``functions`` are pairs of column indices: the first determines the second, as :meth:`determine` says.
+        ``relations`` holds the ``operands`` and the ``uses`` of relations that drawn rows keep, if there are any.
         """
+        self.relations = relations or {}
         self.num_components = num_components
         self.columns = tuple(columns)
         self.num_classes = num_classes
@@ -187,9 +194,10 @@ class ProductMixture(Generator):
         self.values = {pair: np.zeros(self.sizes[pair[0]], dtype=np.float32) for pair in self.functions}
 
     def spec(self) -> dict[str, Any]:
-        """The functions stand in it where there are any."""
-        spec = super().spec()
-        return spec if self.functions else {name: value for name, value in spec.items() if name != "functions"}
+        """Functions and relations stand in it where there are any."""
+        return {
+            name: value for name, value in super().spec().items() if value or name not in ("functions", "relations")
+        }
 
     def arrays(self) -> Arrays:
         """Logits of cells in components, shape (K, cells), and of components by class, shape (num_classes, K).
@@ -302,7 +310,11 @@ class ProductMixture(Generator):
             chosen = exchange_cells(chosen, labels, components, parts, posterior, random)
         for (first, second), values in self.values.items():
             chosen[:, second] = values[chosen[:, first]]
-        return rows_from_cells(self.columns, self.width, chosen, random, conditions)
+        x = rows_from_cells(self.columns, self.width, chosen, random, conditions)
+        if not self.relations:
+            return x
+        fixed = {*conditions, *(second for _, second in self.functions)}
+        return Repair(x, self.relations["operands"], self.columns, random, fixed, labels).run(self.relations["uses"])
 
     def conditional(self, indices: Sequence[int]) -> DrawsRest:
         """Condition on these columns by Bayes' rule on the components."""

@@ -31,6 +31,7 @@ from likeness.methods.marginals.columns import (
 )
 from likeness.methods.marginals.frequent_values import NEXT_NOISE, Seen, seen_of
 from likeness.methods.marginals.pair_products import PairProducts
+from likeness.methods.marginals.relations.acceptance import RelationState
 from likeness.release.query import Query
 from likeness.release.released import Released
 
@@ -264,6 +265,12 @@ class ReleaseState:
             joined = zip(self.columns.singles, self.bin_starts, strict=True)
             grids = [single.grid.join_bins(firsts) if single.grid else None for single, firsts in joined]
         return list(zip(_cells(self._context, self._columns, grids), grids, strict=True))
+
+    @cached_property
+    def relations(self) -> RelationState:
+        """The answers about relations."""
+        columns = self.columns
+        return RelationState(self._context, columns.released, columns.records, columns.singles)
 
     @cached_property
     def shares(self) -> list[list[float]]:
