@@ -77,7 +77,7 @@ class CandidatesMap(FeatureMap, Protocol):
 
     @property
     def candidates(self) -> Sequence[Candidate]:
-        """How each is scored, in the published order."""
+        """The score of each, in the published order."""
 
     @property
     def tables(self) -> Sequence[tuple[int, int]]:

@@ -50,7 +50,7 @@ class ChoiceQuery(Query):
         return CHOICE_BITS
 
     def sensitivity_squared(self, adjacency: Adjacency, unit: PrivacyUnit | None = None) -> float:
-        """That of the Gaussian which dominates the choices, in steps."""
+        """The squared sensitivity of the Gaussian that dominates the choices, in steps."""
         return dominating_sensitivity_squared(self.rounds, range_of(adjacency, rows_per_unit(unit)))
 
     def spec(self) -> dict[str, Any]:
@@ -88,15 +88,15 @@ def scores_of(query: ChoiceQuery, records: Iterable[Records]) -> tuple[list[int]
         count += len(chunk.x)
         if count > MAX_SUMMED:
             raise DataError(f"{query.name}: over {MAX_SUMMED} rows overflow a 64-bit sum. Split the table.")
-        for total, places in zip(counts, query.feature.cells_of_rows(chunk.x), strict=True):
-            if places.shape != (len(chunk.x),) or places.dtype != np.int64:
+        for total, cells in zip(counts, query.feature.cells_of_rows(chunk.x), strict=True):
+            if cells.shape != (len(chunk.x),) or cells.dtype != np.int64:
                 raise ReleaseError(f"{query.name}: the candidates must return one int64 place a row")
             last = len(total) - 1
-            total += np.bincount(np.where((places < 0) | (places > last), last, places), minlength=last + 1)
+            total += np.bincount(np.where((cells < 0) | (cells > last), last, cells), minlength=last + 1)
     below = []
-    for total, (groups, cells) in zip(counts, tables, strict=True):
-        below.append(np.zeros((groups, cells + 1), np.int64))
-        below[-1][:, 1:] = np.cumsum(total[:-1].reshape(groups, cells), axis=1)
+    for total, size in zip(counts, tables, strict=True):
+        below.append(np.zeros((size[0], size[1] + 1), np.int64))
+        below[-1][:, 1:] = np.cumsum(total[:-1].reshape(size), axis=1)
     return [_score(candidate, below[candidate.table]) for candidate in query.feature.candidates], count
 
 

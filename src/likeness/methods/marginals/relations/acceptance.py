@@ -168,7 +168,7 @@ class RelationState:
 
     @cached_property
     def _readings(self) -> list[tuple[str, tuple[int, ...], tuple[float, ...]]]:
-        """What each table says: an offer, what keeps it, and weights of cells."""
+        """The reading of each table: an offer, what keeps it, and weights of cells."""
         answer = self._released[RELATIONS]
         feature = RelationCells(self.operands, self.tables)
         readings = []

@@ -149,12 +149,12 @@ class Listing:
 
     def _clocks(self, wide: Sequence[int]) -> Iterator[Relation]:
         whole = [index for index in wide if self._operands[index].step]
-        for factor, (tens, ones) in ((factor, pair) for factor in _FACTORS for pair in permutations(whole, 2)):
-            a, b = self._operands[tens], self._operands[ones]
+        for factor, (coarse, fine) in ((factor, pair) for factor in _FACTORS for pair in permutations(whole, 2)):
+            a, b = self._operands[coarse], self._operands[fine]
             if b.lower >= 0 and factor * 0.5 <= b.upper <= factor and a.upper > 0:
                 for both in whole:
-                    if both not in (tens, ones) and 0.8 <= self._operands[both].upper / (factor * a.upper) <= 1.25:
-                        yield Relation(CLOCK, (both, tens, ones), float(factor))
+                    if both not in (coarse, fine) and 0.8 <= self._operands[both].upper / (factor * a.upper) <= 1.25:
+                        yield Relation(CLOCK, (both, coarse, fine), float(factor))
 
     def _arithmetic(self, wide: Sequence[int]) -> Iterator[tuple[int, Relation]]:
         """Sums and products of two, by bounds."""

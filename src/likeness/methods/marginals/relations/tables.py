@@ -181,7 +181,7 @@ class Rows:
         return self._codes[column]
 
     def event(self, event: Event) -> Bools:
-        """Whether an event is true, shape (n,)."""
+        """Tell whether an event is true, shape (n,)."""
         name, column, value = event
         if name == "is":
             true: Bools = self.code(column) == value
@@ -191,7 +191,7 @@ class Rows:
         return true
 
     def residual(self, relation: Relation) -> Floats:
-        """How far a row is from a relation, in cells from the middle one, shape (n,); NaN where that says nothing."""
+        """Measure how far a row is from a relation, in cells from the middle one, shape (n,); NaN: no answer."""
         numbers = [self.number(column) for column in relation.columns]
         with np.errstate(all="ignore"):
             if relation.kind == RATIO:
@@ -276,7 +276,7 @@ class RelationCandidates(Map):
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """How each is scored; the last one, which ends the choices, has a public score."""
+        """The score of each; that of the last one, which ends the choices, is public."""
         every = [
             Candidate(table, self.relations[table].windows(offer, self.operands), offset)
             for (table, offer), offset in zip(self.offers, self.offsets, strict=True)
@@ -323,7 +323,7 @@ def hashes_of(x: Inputs) -> Integers:
 
 
 class _Consequences:
-    """What follows from chosen relations: copies of columns, events together, and functions of keys."""
+    """The consequences of chosen relations: copies of columns, events together, and functions of keys."""
 
     def __init__(self, choices_made: Sequence[Relation], offers: Sequence[str]) -> None:
         self._of: dict[Any, Any] = {}
