@@ -51,6 +51,7 @@ from likeness.release import records
 from likeness.release.choices import ChoiceQuery
 from likeness.release.door import Door
 from likeness.release.partition_selection import STAGE, PartitionQuery, partition_queries, query_name
+from likeness.release.private_bounds import bounds_query
 from likeness.release.query import Query
 from likeness.release.records import AllRecords, BucketPairs, Records
 from likeness.release.released import Released, from_bytes
@@ -416,12 +417,14 @@ def asked(query: AnyQuery, method: str, adjacency: Adjacency) -> Asked:
 
 
 def beside(adjacency: Adjacency) -> list[Asked]:
-    """The query that every method may have: private categories."""
+    """The queries that every method may have: private categories and bounds."""
     facts, one = context(adjacency), [QueryShare("q", "privatize", 1.0)]
     columns = {"job": {"kind": "categorical", "categories": "private", "other": "rest"}}
     selection = [QueryShare(query_name(1), STAGE, 0.1, 0.1)]
     plan = plan_with(one, 1.0, adjacency, facts.num_records, selection=selection)
-    return [asked(query, ALL, adjacency) for query in partition_queries(schema_with(columns), plan, 10)]
+    queries = [*partition_queries(schema_with(columns), plan, 10)]
+    queries += [bounds_query(schema_with({"age": {"kind": "integer", "bounds": "private"}}))]
+    return [asked(query, ALL, adjacency) for query in queries]
 
 
 def of_relations() -> list[Query]:

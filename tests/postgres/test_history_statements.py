@@ -220,7 +220,7 @@ def test_counts_that_contradict_each_other_are_refused(wrong: dict[int, str], mo
 
 
 def test_counts_are_remembered_for_the_rows_of_one_digest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("likeness_postgres.reader.ANSWERS", [])
+    monkeypatch.setattr("likeness.pipeline.counts.ANSWERS", [])
     rows: Any = Mock(**{"num_groups.return_value": (1, False), "digest.return_value": "ours", "unit": None})
     rows.counts.return_value, rows.record_count.return_value = ([np.array([[5]])], None), 5
     for digest in ("ours", "ours", "of others", "of others"):

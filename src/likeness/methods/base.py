@@ -70,6 +70,7 @@ class Method(ABC):
     Attributes:
         name: in params.yaml, and in the registry of methods.
         maps: feature maps that belong to this method alone.
+        row_maps: those of them that need rows here, see :meth:`reasons_for_rows`.
         queries: its grammar: patterns of the names of all queries that any of its settings ask, each with the maps that
             it may ask; none: those of the method. The verifier believes no others.
         generators: those that it may build, by their name: functions that import them, since some need PyTorch.
@@ -79,6 +80,7 @@ class Method(ABC):
 
     name: ClassVar[str]
     maps: ClassVar[tuple[type[Map], ...]] = ()
+    row_maps: ClassVar[tuple[type[Map], ...]] = ()
     queries: ClassVar[Mapping[str, tuple[type[Map], ...]]] = {CLASS_COUNTS: (Constant,), EMBEDDING: ()}
     generators: ClassVar[Mapping[str, Callable[[], Any]]]
     any_category: ClassVar[bool] = False

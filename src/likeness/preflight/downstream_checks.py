@@ -39,7 +39,8 @@ def refusals(project: Project) -> list[LikenessError]:
         refused += refusals_of(lambda: project.written_model.estimators(params.evaluate), ParamsError)
     if params.ingest.rows == STAY and method is not None:
         try:
-            if reasons := project.backend.later_reasons(project.method.maps):
+            maps = [kind for kind in project.method.maps if kind not in project.method.row_maps]
+            if reasons := project.backend.later_reasons(maps):
                 text = f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."
                 refused.append(ParamsError(text))
         except MissingPackageError as error:

@@ -139,6 +139,7 @@ class Marginals(Method):
 
     name: ClassVar[str] = "marginals"
     maps: ClassVar = (ColumnSteps, PairMarginals, PairProducts, RelationCandidates, RelationCells)
+    row_maps: ClassVar = (RelationCandidates, RelationCells)
     queries: ClassVar = _GRAMMAR
     generators: ClassVar = {"product_mixture": product_mixture}
     any_category: ClassVar[bool] = True
