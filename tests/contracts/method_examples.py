@@ -15,6 +15,7 @@ from likeness.features.column_marginals import ColumnMarginals, Constant
 from likeness.methods.marginals.column_steps import ColumnSteps, Steps
 from likeness.methods.marginals.pair_map import PairMarginals
 from likeness.methods.marginals.pair_products import PairProducts
+from likeness.methods.marginals.relations.tables import Operand, Relation, RelationCells
 
 SMALL: dict[str, dict[str, dict[str, object]]] = {
     "marginals": {"privatize": {"bins": 10}, "train": {"num_components": 30}}
@@ -39,6 +40,17 @@ EXAMPLES: dict[str, tuple[FeatureMap, int]] = {
         ),
         5,
     ),
+    "relation_cells": (
+        RelationCells(
+            (
+                Operand(Cells(0, 3, (0.25, 0.55)), 0.0, 9.0, 1.0),
+                Operand(Cells(1, 3, (0.45,), missing=True), 0.0, 9.0, 1.0),
+                Operand(Cells(3, 2)),
+            ),
+            (Relation("difference", (0, 1)), Relation("function", (2, 0))),
+        ),
+        5,
+    ),
     "pair_products": (
         PairProducts(
             (Cells(0, 3, (0.25, 0.55)), Cells(1, 3, (0.45,), missing=True), Cells(3, 2)),
@@ -60,6 +72,13 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
     "column_steps": (ColumnSteps(tuple(Steps(at, 0.0, 10.0, (1.0, 0.5, 0.1, 1e-6)) for at in range(12))), 12),
     "constant": (Constant(), 100),
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
+    "relation_cells": (
+        RelationCells(
+            tuple(Operand(Cells(at, 4, (0.25, 0.55, 0.75)), 0.0, 9.0, 0.1) for at in range(12)),
+            tuple(Relation("difference", (at, at + 1)) for at in range(11)),
+        ),
+        100,
+    ),
     "pair_products": (
         PairProducts(
             tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(30)),
