@@ -71,11 +71,10 @@ _SHARES = {  # of ρ
     STEPS: 0.02,
     HISTOGRAMS: 0.07,
     FINER: 0.05,
-    COLUMNS: 0.2,
-    PRODUCTS: 0.13,
-    SECOND: 0.18,
-    **SHARES,
-    EMBEDDING: 0.24,
+    COLUMNS: 0.22,
+    PRODUCTS: 0.15,
+    SECOND: 0.2,
+    EMBEDDING: 0.26,
 }
 _HISTORY_BINS = 10  # most cells of a number of histories
 _RATE, _REFIT_RATE = 0.2, 0.1  # of Adam: of the fit, and of a replicate
@@ -161,9 +160,10 @@ class Marginals(Method):
             shares[COLUMNS] += shares.pop(STEPS)
         if not columns.fine:
             shares[COLUMNS] += shares.pop(HISTOGRAMS) + shares.pop(FINER)
-        if not self._asks_relations(context):
-            spared = sum(shares.pop(name) for name in SHARES) / 4
-            shares |= {name: shares[name] + spared for name in (COLUMNS, PRODUCTS, SECOND, EMBEDDING)}
+        if self._asks_relations(context):
+            part, named = sum(SHARES.values()) / 4, (COLUMNS, PRODUCTS, SECOND, EMBEDDING)
+            shares |= {name: shares[name] - part for name in named}
+            shares |= {**SHARES, EMBEDDING: shares.pop(EMBEDDING)}
         if self.is_per_person:
             shares[EMBEDDING] += shares.pop(PRODUCTS) + shares.pop(SECOND)
         return [
