@@ -70,7 +70,9 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
             if back:
                 shutil.copyfile(copy, path)
             effect = "Stages that ended meanwhile run again" if back else "Stages run again"
-            lines.append(f"A kill cut {name} short. It is {aside.name} now. {effect} and spend nothing.")
+            lines.append(
+                f"A kill cut {name} short, or a hand changed it. It is {aside.name} now. {effect} and spend nothing."
+            )
         elif name == ProjectPaths.lock and path.exists():
             copy.parent.mkdir(exist_ok=True)
             with whole_file(copy) as part:
@@ -112,7 +114,18 @@ def _whole_lock(text: str) -> bool:
     if not isinstance(content, Mapping) or "schema" not in content:
         return False
     stages = content.get("stages", {})
-    return isinstance(stages, Mapping) and all(isinstance(item, Mapping) and "cmd" in item for item in stages.values())
+    return isinstance(stages, Mapping) and all(map(_is_stage, stages.values()))
+
+
+def _is_stage(item: Any) -> bool:
+    """Tell whether DVC reads the record of a stage; a hand may have renamed its keys."""
+    if not isinstance(item, Mapping) or not {"cmd"} <= {*item} <= {"cmd", "deps", "params", "outs"}:
+        return False
+    listed = [item.get(key) or [] for key in ("deps", "outs")]
+    return all(
+        isinstance(files, list) and all(isinstance(file, Mapping) and "path" in file for file in files)
+        for files in listed
+    )
 
 
 _WHOLE: dict[Path, Callable[[str], bool]] = {

@@ -81,7 +81,7 @@ def examine_places(root: Path) -> Iterator[Finding]:
         yield Finding("series of nights", _fault(lambda: _check_series(project)))
         yield Finding("released files", _fault(lambda: check_store(project.ledger)))
     yield Finding("source", _fault(lambda: project.sources.all_sources))
-    cut = [f"A kill cut {name} short. `likeness run` mends it." for name in cut_files(root)]
+    cut = [f"A kill cut {name} short, or a hand changed it. `likeness run` mends it." for name in cut_files(root)]
     yield Finding("files of DVC", " ".join(filter(None, (*cut, run_at_work(root)))))
     for name, url in servers.items():
         yield Finding(f"server of {name}", _fault(partial(_check_server, name, url)))
