@@ -26,8 +26,8 @@ def test_whole_files_stay_and_the_lock_comes_back(tmp_path: Path) -> None:
     assert sorted(path.name for path in root.rglob("*") if path.is_file()) == ["dvc.lock", "dvc.lock", "rwlock"]
     (root / "dvc.lock").write_text("")  # and a cut one becomes what it was
     assert set_aside(root, 0) == [
-        "A kill cut dvc.lock short, or a hand changed it. It is dvc.lock.cut now. Stages that ended meanwhile run again "
-        "and spend nothing."
+        "A kill cut dvc.lock short, or a hand changed it. It is dvc.lock.cut now. Stages that ended meanwhile run "
+        "again and spend nothing."
     ]
     assert (root / "dvc.lock").read_text() == WHOLE
     for name in ("dvc.lock", ".likeness/dvc.lock"):  # a copy that is cut too comes not back

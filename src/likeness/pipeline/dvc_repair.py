@@ -70,9 +70,8 @@ def set_aside(root: Path, patience: float = _PATIENCE) -> list[str]:
             if back:
                 shutil.copyfile(copy, path)
             effect = "Stages that ended meanwhile run again" if back else "Stages run again"
-            lines.append(
-                f"A kill cut {name} short, or a hand changed it. It is {aside.name} now. {effect} and spend nothing."
-            )
+            fault = f"A kill cut {name} short, or a hand changed it. It is {aside.name} now."
+            lines.append(f"{fault} {effect} and spend nothing.")
         elif name == ProjectPaths.lock and path.exists():
             copy.parent.mkdir(exist_ok=True)
             with whole_file(copy) as part:
