@@ -107,10 +107,12 @@ def test_every_requirement_is_false_for_some_lie(told: Told) -> None:
 
 
 def requirements() -> dict[str, set[tuple[str, int]]]:
-    """The lines of each requirement of the verifier."""
+    """The lines of each requirement of the verifier, but those about choices (``tests/release/test_choices.py``)."""
     found = {}
     for path in [Path(files.__file__), *sorted(Path(verifier.__file__).parent.glob("*.py"))]:
-        for node in filter(_refuses, ast.walk(ast.parse(path.read_text()))):
+        tree = ast.parse(path.read_text())
+        tree.body = [node for node in tree.body if getattr(node, "name", "") != "_check_choices"]
+        for node in filter(_refuses, ast.walk(tree)):
             lines = range(node.lineno, (node.end_lineno or 0) + 1)
             found[f"{path.name}:{node.lineno}"] = {(path.name, line) for line in lines}
     return found

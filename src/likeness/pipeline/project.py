@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from likeness.config.load import load_params
 from likeness.config.params import AUTO, COME, Params
-from likeness.core.errors import ArtifactError, DataError, PlanError, SchemaError
+from likeness.core.errors import ArtifactError, DataError, SchemaError
 from likeness.core.hashing import sha256_json
 from likeness.core.paths import Outputs, ProjectPaths, read_json
 from likeness.pipeline.datasets import model_of, read_schema
@@ -207,8 +207,6 @@ class Project:
         from likeness.release.private_bounds import bounds_share
 
         privacy, categories = self.params.privacy, self.params.categories
-        if self.params.ingest.rows != COME and (reasons := self.method.reasons_for_rows()):
-            raise PlanError(f"ingest.rows is stay, and rows have to come: {'; '.join(reasons)}. Change one of them.")
         # Stand-ins for the categories that a column may get.
         planned = self.written_schema.with_stand_ins(categories.most)
         shares = [share for rows in self.row_sets_of(planned) for share in rows.shares(self.method)]

@@ -40,7 +40,7 @@ def refusals(project: Project) -> list[LikenessError]:
     if params.ingest.rows == STAY and method is not None:
         try:
             maps = [kind for kind in project.method.maps if kind not in project.method.row_maps]
-            if reasons := project.backend.later_reasons(maps):
+            if reasons := [*project.backend.later_reasons(maps), *project.method.reasons_for_rows()]:
                 text = f"ingest.rows is stay, but {'; '.join(reasons)}. Change that, or set it to come."
                 refused.append(ParamsError(text))
         except MissingPackageError as error:
