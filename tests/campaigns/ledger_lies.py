@@ -409,6 +409,10 @@ OF_LEDGERS: tuple[Told, ...] = (
     ("a commit is of a release that nobody reserved", COSTS, "no reservation before it", put("commit", key=p.SHA)),
     ("a release is committed before it is reserved", COSTS, "no reservation before it", f.all_of(
         p.records(p.order), p.renumber)),
+    ("an embedding is asked before a release that it follows from is answered", ENTRIES, "before it had an answer",
+        f.all_of(p.records(p.asked_early), p.renumber)),
+    ("an embedding of another plan is asked before a release that it follows from", ENTRIES, "before it had an answer",
+        f.all_of(p.records(p.asked_early), p.renumber, f.edit_both(p.EMBEDDING, plan=p.SHA))),
     ("a commit is for other people", COSTS, "about other people", f.edit_body(
         "commit", p.EMBEDDING, identity="visitors")),
     ("a release that was never committed is given up", COSTS, "gives up no committed release", f.all_of(

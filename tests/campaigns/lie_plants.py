@@ -81,6 +81,14 @@ def order(records: list[dict[str, Any]]) -> None:
     records[places[-2]], records[places[-1]] = records[places[-1]], records[places[-2]]
 
 
+def asked_early(records: list[dict[str, Any]]) -> None:
+    """The reservation of the embedding stands before the commit of the release before it."""
+    places = [place for place, record in enumerate(records) if record.get("kind") in ("reserve", "commit")]
+    answered, asked, done = (records[place] for place in places[-3:])
+    records[places[-3]], records[places[-2]] = asked, answered
+    done["body"]["reserve_seq"] = places[-3] + 1
+
+
 def links(pattern: str, new: str) -> Plant:
     """Replace a pattern in the lines of links to other people's records."""
     lines = lambda told: [re.sub(pattern, new, line) if "content" in line else line for line in told]  # noqa: E731

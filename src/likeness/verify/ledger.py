@@ -197,8 +197,39 @@ def entries(bundle: Bundle) -> str:
         of_schema = receipt.stage == SELECTION_STAGE
         encoding = written if of_schema else rows_of(bundle.project.row_sets, receipt.query).encoding
         require(entry.body["encoding"] == encoding, f"{name}: the ledger reserved another encoding")
+    _check_order(bundle, reserved)
     _check_published(bundle)
     return f"{len(bundle.released_files)} releases were reserved, committed and published as they are here"
+
+
+def _check_order(bundle: Bundle, reserved: Mapping[str, Record]) -> None:
+    """Each question was asked after the ledger had an answer to each question that it may follow from.
+
+    An earlier answer to a question of that name is enough: bytes may be lost and drawn again, and other settings may
+    change a question without those after it. Where records were lost, so may have been that answer.
+    """
+    if any(record.kind == RECOVERED for record in bundle.records):
+        return
+    answered, before = dict[tuple[str, ...], int](), list[Receipt]()
+    for record in bundle.records:
+        if record.kind == "commit" and record.body["key"] in reserved:
+            answered.setdefault(_subject(reserved[record.body["key"]].body), record.seq)
+    receipts = {answer.receipt.query: answer.receipt for answer in bundle.answers}
+    planned = [query.query for query in bundle.project.written_plan.queries]
+    for receipt in (receipts[query] for query in planned if query in receipts):
+        rows, asked = rows_of(bundle.project.row_sets, receipt.query), reserved[receipt.key].seq
+        for other in before if receipt.stage != SELECTION_STAGE else ():
+            may_follow = other.stage == SELECTION_STAGE or rows_of(bundle.project.row_sets, other.query) is rows
+            may_follow &= receipt.plugin == "" or other.plan == receipt.plan  # its other plan may lack that question
+            late = answered.get(_subject(vars(other)), math.inf) > asked
+            fault = f"the ledger reserved {receipt.query} before it had an answer to {other.query}"
+            require(not (may_follow and late), fault)
+        before.append(receipt)
+
+
+def _subject(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The name of a question, with its rows and attempt, in a receipt or reservation."""
+    return str(facts["query"]), str(facts["digest"]), base_attempt(str(facts["slot"]))
 
 
 def _check_published(bundle: Bundle) -> None:
