@@ -56,6 +56,21 @@ def another(folder: Path, change: Change = dict, /, query: str = p.COUNTS, commi
     f.follow(folder)
 
 
+def choices(body: Json) -> None:
+    """The reservation becomes one of four choices that a database made, at their cost."""
+    spec = {"map": "relation_candidates", "number": 9, "candidates": p.SHA, "rounds": 4, "score": "monotone"}
+    sensitivity = 2 * math.sqrt(math.pi / 8 * 4)
+    scale = body["noise_multiplier"] * sensitivity * 2.0**20
+    body |= {
+        "query": "choices",
+        "stage": "auxiliary",
+        "feature": {**spec, "terms": "all_records"},
+        "backend": _DATABASE,
+    }
+    body |= {"mechanism": "gumbel_choice", "lattice_bits": 20, "num_groups": 1, "dimension": 4, "noise_scale": scale}
+    body |= {"sensitivity": sensitivity, "rho": (sensitivity * 2.0**20 / scale) ** 2 / 2}
+
+
 def chain(change: Callable[[list[Json]], object]) -> f.Plant:
     """Change records, and let the account follow."""
     return f.all_of(p.records(change), f.follow)
@@ -490,6 +505,7 @@ OF_LEDGERS: tuple[Told, ...] = (
     # --- salts and seals
     ("one run has two attempts", CHAIN, "one salt", another()),
     ("one run has two plans", CHAIN, "one salt", f.edit_both(p.COLUMNS, plan="1" * 64)),
+    ("a database made choices", COSTS, "where nobody chooses", another(choices)),
     ("a database counted one release of a run", CHAIN, "one salt", f.edit_both(p.COLUMNS, backend=_DATABASE)),
     ("two runs have equal seals", CHAIN, "one seal", another(**{SALT: _SEAL})),
     ("a draw lasts over midnight", CHAIN, "on a later day", p.records(over_midnight)),

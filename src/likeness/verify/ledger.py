@@ -405,6 +405,7 @@ class _Spending:
         is_known = method is not None and repr(recipe) == repr(RECIPE) and is_known
         if is_known:
             query = check_claim(name, claim)
+            require(body["backend"] == HERE or not claim.is_choice, f"{name} names a database, where nobody chooses")
             if query is not None and body["backend"] != HERE:
                 counted_tables(query)  # or counts of cells do not give such a sum
         if not (is_known and named):
