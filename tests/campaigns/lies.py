@@ -78,6 +78,7 @@ LIES: tuple[Lie, ...] = (
         lambda folder: f.redraw(folder, p.real, only_csv=True)),
     Lie("both files of the table hold other rows", "table", "more than rounding", p.table(p.real)),
     Lie("one cell in two hundred is another", "table", "more than rounding", p.table(p.moved)),
+    Lie("whole numbers are the next ones", "table", "more than rounding", p.table(p.older)),
     Lie("last digits of all numbers differ", "table", "drawn again:", p.table(p.nudged), verdict=None),
     Lie("the table has other categories", "table", "other categories", p.table(p.swapped)),
     Lie("the schema has a rule that rows break", "rules", "rows of synthetic.parquet break the rule",

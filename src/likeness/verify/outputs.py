@@ -309,6 +309,8 @@ def _differences(stated: "Series[Any]", again: "Series[Any]", column: "Column", 
         distance, rare = np.where(missing, np.inf, np.abs(np.nan_to_num(numbers - drawn))), True
         low, high = column.bounds
         most = max(_DIGITS * (high - low), float(column.is_integral))
+        if most == 1 == column.is_integral:  # the next whole number is another value, as another category is
+            rare = int((distance > 0).sum()) <= max(1, _ROUNDING * len(numbers))
         if int(missing.sum()) <= max(1, _ROUNDING * len(numbers)):
             distance[missing] = most
     if not rare or (distance > most).any():
