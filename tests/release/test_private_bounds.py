@@ -17,6 +17,7 @@ from likeness.core.bounds import PrivacyUnit
 from likeness.core.errors import ArtifactError, SchemaError
 from likeness.core.paths import ProjectPaths, read_json
 from likeness.data.encoding.encoder import Encoder
+from likeness.data.encoding.layout import encoding_digest
 from likeness.data.schema.column_keys import column_from
 from likeness.data.schema.draft import SchemaDraft
 from likeness.data.schema.schema import Schema
@@ -90,6 +91,17 @@ def test_a_time_of_day_has_public_bounds_and_the_others_are_refused_where_they_a
 def test_other_words_are_refused(spec: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         column_from("x", spec)
+
+
+def test_other_decimals_are_another_question_and_no_bound_has_more() -> None:
+    def one(decimals: int | None) -> Schema:
+        return schema_with({**COLUMNS, "money": {**COLUMNS["money"], "decimals": decimals}})
+
+    schemas = [one(decimals) for decimals in (None, *range(13))]
+    assert len({encoding_digest(schema) for schema in schemas}) == len(schemas)
+    for schema in schemas[1:]:
+        column = schema.column("money")
+        assert all(round(end, column.decimals) == end for end in column.type.grid(column))
 
 
 def test_a_rule_names_no_private_bounds() -> None:

@@ -86,7 +86,8 @@ class Numeric(Kind):
 
     def grid(self, column: ColumnFacts) -> list[float]:
         """One, two and five times each power of ten, of either sign, and zero; in steps of the column's decimals."""
-        least = 0 if self.is_integral else -min(_LEAST_POWER, column.decimals or _LEAST_POWER)
+        decimals = 0 if self.is_integral else _LEAST_POWER if column.decimals is None else column.decimals
+        least = -min(_LEAST_POWER, decimals)
         lower, upper = column.bounds
         sizes = [float(f"{digit}e{power}") for power in range(least, 13) for digit in (1, 2, 5)]
         return [end for end in (*(-size for size in reversed(sizes)), 0.0, *sizes) if lower < end < upper]
@@ -148,7 +149,11 @@ class Numeric(Kind):
         return f"{number:.0f}" if whole else repr(number)
 
     def encoding(self, column: ColumnFacts) -> dict[str, Any]:
-        ends = {"bounds": PRIVATE} if column.unbounded else {"lower": column.lower, "upper": column.upper}
+        if column.unbounded:  # the grid, and so the question, follows from the decimals
+            ends: dict[str, Any] = {"bounds": PRIVATE}
+            ends |= {} if column.decimals is None else {"decimals": column.decimals}
+        else:
+            ends = {"lower": column.lower, "upper": column.upper}
         return ends | {"transform": column.transform} | ({"spikes": list(column.spikes)} if column.spikes else {})
 
     def _own_faults(self, column: ColumnFacts) -> Faults:

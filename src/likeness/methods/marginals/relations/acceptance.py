@@ -234,10 +234,7 @@ class RelationState:
                     offer, keepers, weights, columns_kept = NEAR, (MIDDLE, MIDDLE + 1), (1.0,), [3]
             null = float(simulated[columns_kept].sum() / max(simulated[1:].sum(), 1))
             share = float(counts[columns_kept].sum()) / answered
-            if relation.kind == FUNCTION:
-                right = share - 2 * deviation >= _SURE or share >= _SURE
-            else:
-                right = share + 2 * deviation >= _LEAST
+            right = share >= _SURE if relation.kind == FUNCTION else share + 2 * deviation >= _LEAST
             is_wide = relation.kind == RATIO and null > _BY_CHANCE  # nearly constant columns say nothing
             if is_wide or not (right and share - 3 * deviation > max(_HALF, null + _ABOVE)):
                 continue
