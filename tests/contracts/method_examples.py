@@ -74,7 +74,7 @@ LARGE: dict[str, tuple[FeatureMap, int]] = {
     "pair_marginals": (PairMarginals(tuple(Cells(at, 4, (0.25, 0.55, 0.75)) for at in range(12))), 100),
     "relation_cells": (
         RelationCells(
-            tuple(Operand(Cells(at, 4, (0.25, 0.55, 0.75)), 0.0, 9.0, 0.1) for at in range(12)),
+            tuple(Operand(Cells(at, 4, (0.25, 0.55, 0.75)), 0.0, 9.0, 0.1 * (at % 2), at % 3 == 0) for at in range(12)),
             tuple(Relation("difference", (at, at + 1)) for at in range(11)),
         ),
         100,

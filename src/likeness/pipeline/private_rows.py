@@ -9,7 +9,7 @@ If a person may have several rows, each row carries the number of its person, so
 the people stay in the source.
 """
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -151,9 +151,8 @@ class ColumnPartitions:
         Raises:
             ArtifactError: the table has another manifest.
         """
-        persons = [] if self.manifest.get("unit") is None else [PERSON]
-        for chunk in iter_private(self.path, [self.column, SPLIT, *persons], _MOST_ROWS, self.manifest):
-            yield _texts(chunk[(chunk[SPLIT] == "train").to_numpy()], self.column)
+        for rows in _training_rows(self.path, self.manifest, [self.column]):
+            yield _texts(rows, self.column)
 
 
 @dataclass(frozen=True)
@@ -177,11 +176,17 @@ class GridRows:
             ArtifactError: the table has another manifest.
         """
         names = [column.name for column in self.schema.unbounded_columns]
-        persons, grids = [] if self.manifest.get("unit") is None else [PERSON], grid_schema(self.schema)
-        for chunk in iter_private(self.path, [*names, SPLIT, *persons], _MOST_ROWS, self.manifest):
-            rows = chunk[(chunk[SPLIT] == "train").to_numpy()]
-            people = rows[PERSON].to_numpy() if persons else None
-            yield from encoded_chunks(grid_rows(rows, self.schema), grids, people)
+        grids = grid_schema(self.schema)
+        for rows in _training_rows(self.path, self.manifest, names):
+            persons = rows[PERSON].to_numpy() if PERSON in rows else None
+            yield from encoded_chunks(grid_rows(rows, self.schema), grids, persons)
+
+
+def _training_rows(path: Path, manifest: Mapping[str, Any], names: Sequence[str]) -> "Iterator[DataFrame]":
+    """Columns of the training rows of an ingested table, in chunks, with their persons."""
+    persons = [] if manifest.get("unit") is None else [PERSON]
+    for chunk in iter_private(path, [*names, SPLIT, *persons], _MOST_ROWS, manifest):
+        yield chunk[(chunk[SPLIT] == "train").to_numpy()]
 
 
 def _chunk_rows(encoder: Encoder) -> int:
